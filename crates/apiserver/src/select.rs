@@ -1,0 +1,7 @@
+//! Selectors: which objects a list, a watch or a deletion of many is about. An empty selector takes all.
+
+mod fields;
+mod labels;
+
+pub use fields::FieldSelector;
+pub use labels::LabelSelector;

@@ -1,0 +1,84 @@
+//! Running cases: each in a world of its own, several at a time, none able to harm another.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
+use kube::Client;
+
+use crate::{Case, Failure, Need, Report, Row, Verdict, World};
+
+/// Makes the server forget its history, so that old revisions and continue tokens are gone.
+pub type Compact = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+
+#[derive(Clone)]
+pub struct Options {
+    /// How many cases run at the same time.
+    pub parallel: usize,
+    /// How long a case waits for something that must come in the end (a collected object, a watch event).
+    pub patience: Duration,
+    /// When a case is given up.
+    pub deadline: Duration,
+    pub compact: Option<Compact>,
+    /// Whether orphans are collected and deleted namespaces emptied.
+    pub garbage_collector: bool,
+    /// Whether the client may act as any user.
+    pub impersonation: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            parallel: 8,
+            patience: Duration::from_secs(30),
+            deadline: Duration::from_secs(180),
+            compact: None,
+            garbage_collector: true,
+            impersonation: true,
+        }
+    }
+}
+
+impl Options {
+    fn has(&self, need: Need) -> bool {
+        match need {
+            Need::GarbageCollector => self.garbage_collector,
+            Need::Compaction => self.compact.is_some(),
+            Need::Impersonation => self.impersonation,
+        }
+    }
+}
+
+/// Runs the cases against the server that `client` talks to, as a cluster administrator.
+pub async fn run(cases: Vec<Case>, client: &Client, options: &Options) -> Report {
+    let rows = stream::iter(cases)
+        .map(|case| {
+            let (client, options) = (client.clone(), options.clone());
+            async move {
+                let verdict = verdict(case, client, options).await;
+                Row { area: case.area, name: case.name, verdict }
+            }
+        })
+        .buffered(options.parallel.max(1))
+        .collect()
+        .await;
+    Report { rows }
+}
+
+async fn verdict(case: Case, client: Client, options: Options) -> Verdict {
+    if let Some(need) = case.needs.iter().find(|need| !options.has(**need)) {
+        return Verdict::Skipped(*need);
+    }
+    // A case that panics fails, and the others go on.
+    match AssertUnwindSafe(in_a_world(case, client, options)).catch_unwind().await {
+        Ok(Ok(())) => Verdict::Passed,
+        Ok(Err(why)) => Verdict::Failed(why),
+        Err(_) => Verdict::Failed(Failure::new("the case itself is broken: it panicked")),
+    }
+}
+
+async fn in_a_world(case: Case, client: Client, options: Options) -> Result<(), Failure> {
+    let world = World::create(client, &options).await?;
+    let outcome = tokio::time::timeout(options.deadline, (case.run)(world.clone())).await;
+    world.clean_up().await;
+    outcome.unwrap_or_else(|_| Err(Failure::new(format!("not done after {:?}", options.deadline))))
+}

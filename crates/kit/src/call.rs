@@ -1,0 +1,87 @@
+//! One call to the server about one object: the verbs of [`Context`] go through here, so that every failure names the object
+//! and every write is remembered.
+
+use kube::{Resource, core::request};
+use serde::Deserialize;
+
+use crate::{Context, Error, Key, KindId, Result};
+
+/// The object that a call is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) kind: KindId,
+    pub(crate) key: Key,
+}
+
+impl Target {
+    /// The target `object`, if its name is complete.
+    pub(crate) fn of<K: Resource<DynamicType = ()>>(object: &K) -> Result<Self>
+    where
+        K::Scope: 'static,
+    {
+        let target = Self { kind: KindId::of::<K>(), key: Key::of(object) };
+        let Self { kind, key } = &target;
+        if object.meta().name.as_deref().unwrap_or_default().is_empty() {
+            return Err(Error::Invalid(format!("a {kind} without a name cannot be written")));
+        }
+        match (kind.namespaced, key.namespace()) {
+            (true, "") => Err(Error::Invalid(format!("{kind} {key} has no namespace: it cannot be written"))),
+            (false, namespace) if !namespace.is_empty() => {
+                Err(Error::Invalid(format!("{kind} {key} is cluster-scoped and cannot be in namespace {namespace}")))
+            }
+            _ => Ok(target),
+        }
+    }
+
+    pub(crate) fn request(&self) -> kube::core::Request {
+        kube::core::Request::new(self.kind.path(self.key.namespace()))
+    }
+
+    pub(crate) fn failed(&self, verb: &'static str, source: kube::Error) -> Error {
+        Error::api(verb, self.kind.clone(), self.key.clone(), source)
+    }
+}
+
+/// What every answer to a write says.
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    resource_version: Option<String>,
+}
+
+/// A request as kube builds it.
+pub(crate) type Built = std::result::Result<http::Request<Vec<u8>>, request::Error>;
+
+impl Context {
+    /// Reads `target` from the server; `None` when it is not there.
+    pub(crate) async fn read(&self, target: &Target) -> Result<Option<String>> {
+        let request = target.request().get(target.key.name(), &Default::default());
+        match self.call("get", target, request).await {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sends a write, and remembers the resourceVersion that it led to, so that the next reconcile waits for it.
+    pub(crate) async fn write(&self, verb: &'static str, target: &Target, request: Built) -> Result<String> {
+        let text = self.call(verb, target, request).await?;
+        let answer = serde_json::from_str::<Answer>(&text).ok();
+        let version = answer.and_then(|answer| answer.metadata.resource_version?.parse().ok());
+        if let Some(version) = version {
+            self.writes.record(target.kind.clone(), target.key.clone(), version);
+        }
+        Ok(text)
+    }
+
+    async fn call(&self, verb: &'static str, target: &Target, request: Built) -> Result<String> {
+        let request = request.map_err(|error| target.failed(verb, kube::Error::BuildRequest(error)))?;
+        self.client.request_text(request).await.map_err(|error| target.failed(verb, error))
+    }
+}

@@ -1,0 +1,82 @@
+//! Write Kubernetes operators: an SRE's knowledge of an application, as software.
+//!
+//! # The tour
+//!
+//! ```text
+//!                    ┌────────────────────────────── Manager: starts and stops it all ─────────────────────────────┐
+//! API server ──watch──> Informer ──> Store ──change──> queue ──key──> worker: observe ─> decide ─> act ─> report │
+//!      ▲             │ (exact, small)  └───────────────read───────────────┘                             │        │
+//!      └─────────────┼──── client: timeout, retry budget, limits, fence ◄──── Context: apply, prune, status, event
+//!                    └───────────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! - A [`Manager`] owns everything. [`Manager::watch`] gives a [`Store`]: a cache of one kind, kept up to date by an
+//!   [`Informer`] that never loses a delete. What is kept of each object is its [`Row`]: the object without managedFields, or
+//!   something much smaller such as [`Slim`].
+//! - You write a [`Reconciler`]: four steps. **observe** builds one immutable picture; **decide** is a pure function from the
+//!   picture to a plan; **act** carries the plan out; **report** writes status and says what is next, as an [`Outcome`].
+//! - [`Manager::controller`] wires the reconciler to the stores whose changes make objects due. A key is in the queue once, is
+//!   worked on by one worker at a time, waits longer after each failure, and never on a cache that has not seen our own last
+//!   write.
+//! - In its hands a reconcile has a [`Context`]: [`apply`](Context::apply) sends nothing when nothing differs,
+//!   [`prune`](Context::prune) deletes only what the owner owns, [`write_status`](Context::write_status) writes only news,
+//!   [`event`](Context::event) never fails. All of them pass the fence of [`lead`]: a replica that no longer leads cannot write.
+//! - What an operator may do is declared beside what it does ([`access`]), its settings are data ([`flags`]), and so are its
+//!   [`metrics`]. [`serve`] has health and metrics, [`telemetry`] logs and traces, [`webhook`] TLS for admission.
+//!
+//! # A complete operator
+//!
+//! This is `examples/greeter.rs`, whole. Tests run it through every crash and every stale read there is
+//! (`tests/campaign.rs`).
+//!
+//! ```no_run
+#![doc = include_str!("../examples/greeter.rs")]
+//! ```
+#![warn(missing_docs)]
+
+pub mod access;
+mod apply;
+mod call;
+pub mod client;
+mod clock;
+mod context;
+mod controller;
+mod error;
+mod events;
+mod finalize;
+mod fingerprint;
+pub mod flags;
+pub mod informer;
+mod key;
+mod kind;
+pub mod lead;
+mod manager;
+pub mod metrics;
+pub mod pause;
+mod queue;
+pub mod readiness;
+mod reason;
+mod reconcile;
+pub mod scope;
+pub mod serve;
+mod slim;
+mod status;
+pub mod telemetry;
+pub mod webhook;
+
+pub use apply::{APPLIED, Diff, Difference, Labels, Precious, Pruned, diff, own};
+pub use clock::Clock;
+pub use context::Context;
+pub use controller::{Controller, ControllerOptions};
+pub use error::{Error, Result};
+pub use events::{Event, Events, Recorder, Reporter};
+pub use informer::{Change, Informer, Select, Store, Subscription, Undecodable};
+pub use key::Key;
+pub use kind::{KindId, Owner, Projection, Row};
+pub use manager::{Api, Manager, ManagerError, Setup, until_signalled};
+pub use queue::Backoff;
+pub use reason::Reason;
+pub use reconcile::{Acted, Outcome, Reconciler};
+pub use scope::Scope;
+pub use slim::{Meta, Slim};
+pub use status::{Condition, Conditions, Truth};

@@ -1,0 +1,110 @@
+//! A campaign: a scenario with every fault at every place, each run compared with the one without faults.
+
+use apiserver::CrashPoint;
+
+use crate::{Injected, Run, Scenario, run};
+
+const POINTS: [CrashPoint; 3] = [CrashPoint::Before, CrashPoint::AfterCommit, CrashPoint::AfterResponse];
+const REFUSALS: [u16; 4] = [409, 429, 500, 503];
+
+/// How much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Every crash at every write, every lost answer, every stale revision.
+    Sample,
+    /// And every refusal of every request, and crashes in pairs.
+    Whole,
+}
+
+/// A scenario under every fault.
+pub struct Campaign {
+    scenario: Scenario,
+    reference: Run,
+}
+
+/// A run that did not end as it should.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// What was injected.
+    pub fault: Injected,
+    /// What is wrong.
+    pub wrong: Vec<String>,
+}
+
+impl Campaign {
+    /// Plays the scenario without faults, twice: what differs between the two would drown everything else.
+    pub fn new(scenario: Scenario) -> Result<Self, String> {
+        let reference = run(&scenario, Injected::Nothing)?;
+        let again = run(&scenario, Injected::Nothing)?;
+        let differences = wrong(&reference, &again);
+        if !differences.is_empty() {
+            return Err(format!("two runs of \"{}\" without faults differ:\n  {}", scenario.name, differences.join("\n  ")));
+        }
+        Ok(Self { scenario, reference })
+    }
+
+    /// The run without faults.
+    pub fn reference(&self) -> &Run {
+        &self.reference
+    }
+
+    /// The faults that there are places for.
+    pub fn faults(&self, extent: Extent) -> Vec<Injected> {
+        let requests = self.reference.requests.len();
+        let writes = self.reference.requests.iter().filter(|request| request.is_write()).count();
+        let mut faults = Vec::new();
+        for write in 0..writes {
+            faults.extend(POINTS.map(|point| Injected::Crash { point, write }));
+            faults.push(Injected::Lost { write });
+        }
+        faults.extend((0..=self.reference.revisions).map(|revision| Injected::Stale { revision }));
+        if extent == Extent::Whole {
+            for request in 0..requests {
+                faults.extend(REFUSALS.map(|code| Injected::Refused { code, request }));
+            }
+            for write in 0..writes {
+                faults.extend(POINTS.map(|point| Injected::CrashTwice { point, write }));
+            }
+        }
+        faults
+    }
+
+    /// Plays the scenario with each of `faults`. Every one must hit, and none must leave a trace.
+    pub fn play(&self, faults: &[Injected]) -> Vec<Finding> {
+        faults.iter().filter_map(|fault| self.check(*fault)).collect()
+    }
+
+    fn check(&self, fault: Injected) -> Option<Finding> {
+        let wrong = match run(&self.scenario, fault) {
+            Err(error) => vec![error],
+            Ok(run) => {
+                let mut wrong = wrong(&self.reference, &run);
+                if run.hits == 0 && !matches!(fault, Injected::Nothing | Injected::Stale { .. }) {
+                    wrong.push("the fault hit nothing: this run proves nothing".into());
+                }
+                wrong
+            }
+        };
+        (!wrong.is_empty()).then_some(Finding { fault, wrong })
+    }
+}
+
+/// What `run` left that `reference` did not, and the other way round.
+fn wrong(reference: &Run, run: &Run) -> Vec<String> {
+    let mut wrong = reference.dump.clone().without("events").difference(&run.dump.clone().without("events"));
+    let names = reference.comings_and_goings.keys().chain(run.comings_and_goings.keys());
+    for name in names.collect::<std::collections::BTreeSet<_>>() {
+        let counts = |run: &Run| run.comings_and_goings.get(name).copied().unwrap_or_default();
+        let ((came, went), (comes, goes)) = (counts(reference), counts(run));
+        if (came, went) != (comes, goes) {
+            wrong.push(format!("{name} came {comes} and went {goes} times, not {came} and {went}"));
+        }
+    }
+    wrong
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CAPSTAN_FAULT='{}':\n  {}", self.fault, self.wrong.join("\n  "))
+    }
+}

@@ -1,0 +1,151 @@
+//! One run: a server, an operator that may crash, the steps of a user, and one fault, all in virtual time.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use apiserver::{Change, Dump, Plan, Recorded, Server, Verb};
+use tokio::task::JoinHandle;
+
+use crate::{Injected, Scenario};
+
+/// The operator's name at the server.
+pub const OPERATOR: &str = "operator";
+
+/// Nobody asked the server for anything but watches for this long: the world is at rest.
+const REST: Duration = Duration::from_secs(60);
+/// A world that is not at rest by then never will be. (Virtual: it costs nothing to wait.)
+const RESTLESS: Duration = Duration::from_secs(3600);
+
+/// What became of a run.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What was left, in comparable form.
+    pub dump: Dump,
+    /// How often each object came and went.
+    pub comings_and_goings: BTreeMap<String, (usize, usize)>,
+    /// The operator's requests.
+    pub requests: Vec<Recorded>,
+    /// How many revisions the run made.
+    pub revisions: usize,
+    /// How often the operator crashed.
+    pub crashes: usize,
+    /// How often the fault hit.
+    pub hits: usize,
+}
+
+/// Plays `scenario` with one fault. An error says what went wrong with the run itself.
+pub fn run(scenario: &Scenario, fault: Injected) -> Result<Run, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+    runtime.block_on(tokio::task::LocalSet::new().run_until(play(scenario, fault)))
+}
+
+async fn play(scenario: &Scenario, fault: Injected) -> Result<Run, String> {
+    let server = Server::new();
+    (scenario.prepare)(&server);
+    let first = server.revision();
+    server.faults().plan(Plan::new(fault.rules()));
+    let mut world = World { server: server.clone(), process: Process::start(scenario, &server), crashes: 0 };
+    for step in &scenario.steps {
+        let user = server.client_named("user");
+        (step.act)(user).await.map_err(|error| format!("the user could not {}: {error}", step.name))?;
+        world.rest(scenario).await.map_err(|busy| format!("after \"{}\": {busy}", step.name))?;
+    }
+    if let Injected::Stale { revision } = fault {
+        let past = first + u64::try_from(revision).unwrap_or_default();
+        server.faults().kill(OPERATOR);
+        server.faults().freeze(OPERATOR, past);
+        world.process = Process::start(scenario, &server);
+        world.rest(scenario).await.map_err(|busy| format!("on a stale server: {busy}"))?;
+        server.faults().thaw(OPERATOR);
+        world.rest(scenario).await.map_err(|busy| format!("after a stale server: {busy}"))?;
+    }
+    Ok(Run {
+        dump: server.dump(),
+        comings_and_goings: comings_and_goings(&server, first),
+        requests: server.requests().of(OPERATOR).iter().cloned().collect(),
+        revisions: usize::try_from(server.revision() - first).unwrap_or_default(),
+        crashes: world.crashes,
+        hits: server.faults().fired().iter().sum(),
+    })
+}
+
+struct World {
+    server: Server,
+    process: Process,
+    crashes: usize,
+}
+
+/// A running operator; dropping it is `kill -9`.
+struct Process(JoinHandle<()>);
+
+impl Process {
+    fn start(scenario: &Scenario, server: &Server) -> Self {
+        let connection = server.connection(OPERATOR, scenario.user.clone());
+        Self(tokio::task::spawn_local((scenario.operator)(connection)))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl World {
+    /// Waits until the world is at rest; an operator that crashes on the way is started again.
+    async fn rest(&mut self, scenario: &Scenario) -> Result<(), String> {
+        let crashes = self.server.faults().crashes();
+        let mut quiet = self.work_so_far();
+        let mut rest = Box::pin(tokio::time::sleep(REST));
+        let restless = tokio::time::sleep(RESTLESS);
+        tokio::pin!(restless);
+        loop {
+            tokio::select! {
+                biased;
+                _ = crashes.tripped() => {
+                    self.crashes += 1;
+                    self.process = Process::start(scenario, &self.server);
+                }
+                () = &mut rest => {
+                    let now = self.work_so_far();
+                    if now == quiet {
+                        return Ok(());
+                    }
+                    quiet = now;
+                }
+                () = &mut restless => return Err(self.last_requests()),
+            }
+            rest = Box::pin(tokio::time::sleep(REST));
+        }
+    }
+
+    /// Requests that are not just listening, and everything that was written by anybody.
+    fn work_so_far(&self) -> (usize, u64) {
+        let asked = self.server.requests().of(OPERATOR);
+        let working = asked.iter().filter(|request| request.verb != Some(Verb::Watch) && request.resource != "leases");
+        (working.count(), self.server.revision())
+    }
+
+    fn last_requests(&self) -> String {
+        let told = self.server.requests().of(OPERATOR).told();
+        let last: Vec<&str> = told.iter().rev().take(10).map(String::as_str).collect();
+        format!("the operator does not come to rest; its last requests, newest first:\n  {}", last.join("\n  "))
+    }
+}
+
+/// How often each object was created and deleted since `first`. Events tell what happened, so each fault may tell its own.
+fn comings_and_goings(server: &Server, first: u64) -> BTreeMap<String, (usize, usize)> {
+    let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for event in server.store().events_since(first, usize::MAX).unwrap_or_default() {
+        if &*event.id.plural == "events" {
+            continue;
+        }
+        let (came, went) = counts.entry(event.id.to_string()).or_default();
+        match event.change {
+            Change::Added => *came += 1,
+            Change::Deleted => *went += 1,
+            Change::Modified => {}
+        }
+    }
+    counts
+}
