@@ -98,8 +98,8 @@ impl Faults {
         self.state().rules.iter().map(|armed| armed.fired).collect()
     }
 
-    /// From now on `client` reads the world as it was at `revision`; its watches end there. Writes go through, as with an API server
-    /// whose cache is stuck.
+    /// From now on `client` lists the world as it was at `revision`, and its watches end there: an API server whose cache is
+    /// stuck. Writes and quorum reads (a get without a resourceVersion) go through to the database.
     pub fn freeze(&self, client: &str, revision: u64) {
         self.state().frozen.insert(client.to_owned(), revision);
         self.wake();

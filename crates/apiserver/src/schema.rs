@@ -212,7 +212,11 @@ pub(crate) fn key_of<'a>(keys: &'a [String], element: &'a Value) -> Vec<Option<&
 }
 
 /// The element of `old` that is the same as `element`: only lists of type map can tell.
-pub(crate) fn counterpart<'a>(list_type: &ListType, element: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
+pub(crate) fn counterpart<'a>(
+    list_type: &ListType,
+    element: &Value,
+    old: Option<&'a Value>,
+) -> Option<&'a Value> {
     let ListType::Map(keys) = list_type else { return None };
     let key = key_of(keys, element);
     old?.as_array()?.iter().find(|candidate| key_of(keys, candidate) == key)

@@ -50,7 +50,7 @@ pub struct Picture {
 
 /// Copies to have. Whatever else the greeting owns goes.
 pub struct Plan {
-    owner: String,
+    greeting: Arc<Greeting>,
     wanted: Vec<(ConfigMap, Option<Arc<ConfigMap>>)>,
     live: Vec<Arc<ConfigMap>>,
 }
@@ -75,16 +75,20 @@ impl Reconciler for Greeter {
             let live = live(&copy);
             (copy, live)
         });
-        Some(Plan { owner: greeting.uid()?, wanted: wanted.collect(), live: copies.clone() })
+        Some(Plan { greeting: greeting.clone(), wanted: wanted.collect(), live: copies.clone() })
     }
 
     async fn act(&self, cx: &Context, plan: &Self::Plan) -> Result<()> {
-        let Some(Plan { owner, wanted, live }) = plan else { return Ok(()) };
+        let Some(Plan { greeting, wanted, live }) = plan else { return Ok(()) };
+        let keep: Vec<Key> = wanted.iter().map(|(copy, _)| Key::of(copy)).collect();
+        // Copies come or go: not on an old picture.
+        if wanted.iter().any(|(_, live)| live.is_none()) || wanted.len() != live.len() {
+            cx.confirm(&**greeting).await?;
+        }
         for (copy, live) in wanted {
             cx.apply(copy, live.as_deref()).await?;
         }
-        let keep: Vec<Key> = wanted.iter().map(|(copy, _)| Key::of(copy)).collect();
-        cx.prune(owner, live, &keep, Precious::Spare).await?;
+        cx.prune(&greeting.uid().unwrap_or_default(), live, &keep, Precious::Spare).await?;
         Ok(())
     }
 
@@ -116,6 +120,7 @@ impl Reconciler for Greeter {
 
     fn access() -> Vec<Access> {
         vec![
+            Access::confirm::<Greeting>(),
             Access::apply::<ConfigMap>(),
             Access::prune::<ConfigMap>(),
             Access::owner::<Greeting>(),

@@ -103,6 +103,11 @@ impl Access {
         Self::to(&R::kind(), [Verb::Get, Verb::Create, Verb::Patch])
     }
 
+    /// What [`Context::confirm`](crate::Context::confirm) of `R` needs.
+    pub fn confirm<R: Row>() -> Self {
+        Self::to(&R::kind(), [Verb::Get])
+    }
+
     /// What [`Context::prune`](crate::Context::prune) of `R` needs.
     pub fn prune<R: Row>() -> Self {
         Self::to(&R::kind(), [Verb::Delete])

@@ -11,7 +11,7 @@ mod own;
 mod prune;
 pub(crate) mod quantity;
 
-use std::hash::Hasher as _;
+use std::{borrow::Cow, hash::Hasher as _};
 
 use kube::{
     Resource,
@@ -89,8 +89,15 @@ impl Context {
             tracing::debug!(kind = %target.kind, key = %target.key, fields = %paths(&differences), "apply");
         }
         let params = PatchParams::apply(&self.field_manager).force();
-        let request = target.request().patch(target.key.name(), &params, &Patch::Apply(&intent.body));
-        let text = self.write("apply", &target, request).await?;
+        let body = exactly(&intent.body, live);
+        let request = target.request().patch(target.key.name(), &params, &Patch::Apply(&body));
+        let text = match self.write("apply", &target, request).await {
+            Err(error) if live.is_some() && error.code() == Some(409) => {
+                let Target { kind, key } = target;
+                return Err(Error::Stale { kind, key });
+            }
+            answered => answered?,
+        };
         let answer = decode::<K>("apply", &target, &text)?;
         let left = compare(&intent, &answer)?;
         if left.is_empty() {
@@ -100,6 +107,17 @@ impl Context {
         }
         Ok(Some(answer))
     }
+}
+
+/// The intent for this very object: the server answers 409 when it is gone or was made anew. Without the UID, an apply that
+/// meant to change an object creates it again when the cache has not yet seen it go.
+fn exactly<'a, K: Row>(body: &'a Value, live: Option<&K>) -> Cow<'a, Value> {
+    let Some(live) = live else { return Cow::Borrowed(body) };
+    let mut body = body.clone();
+    if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("uid".to_owned(), live.uid().into());
+    }
+    Cow::Owned(body)
 }
 
 fn compare(intent: &Intent, live: &impl Serialize) -> Result<Vec<Difference>> {

@@ -38,6 +38,14 @@ pub enum Error {
         /// What to do about it.
         remedy: String,
     },
+    /// The cache is behind the server; nothing was done. It is tried again when the cache has caught up.
+    #[error("{kind} {key} has changed since the cache saw it")]
+    Stale {
+        /// The kind of the object.
+        kind: KindId,
+        /// Its name.
+        key: Key,
+    },
     /// The object cannot be handled as it is; only the user can mend it.
     #[error("{0}")]
     Invalid(String),

@@ -39,6 +39,7 @@ mod apply;
 mod call;
 pub mod client;
 mod clock;
+mod confirm;
 mod context;
 mod controller;
 mod error;

@@ -135,7 +135,9 @@ fn request(recorded: &apiserver::Recorded) -> Option<access::Request> {
     };
     let parts = [&recorded.resource, &recorded.name, &recorded.subresource];
     let path: String = parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("/{part}")).collect();
-    access::Request::parse(method, &format!("/apis/{}/v1{place}{path}?{}", recorded.group, recorded.query)).map(|request| {
-        access::Request { group: recorded.group.clone(), ..request }
-    })
+    let root = match recorded.group.as_str() {
+        "" => "/api".to_owned(),
+        group => format!("/apis/{group}"),
+    };
+    access::Request::parse(method, &format!("{root}/v1{place}{path}?{}", recorded.query))
 }

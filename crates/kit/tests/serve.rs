@@ -119,10 +119,7 @@ async fn a_stop_closes_the_port() {
 
 #[tokio::test]
 async fn one_address_for_both_serves_both_and_off_serves_nothing() {
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let listen: Listen = free.local_addr().unwrap().to_string().parse().unwrap();
-    drop(free);
-    let bound = Admin::new(Metrics::new()).bind(&listen, &listen).await.unwrap();
+    let bound = Admin::new(Metrics::new()).bind(&loopback(), &loopback()).await.unwrap();
     assert_eq!(bound.addresses().len(), 1);
     let off = Admin::new(Metrics::new()).bind(&Listen::Off, &Listen::Off).await.unwrap();
     assert_eq!(off.addresses(), []);

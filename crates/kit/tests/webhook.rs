@@ -1,7 +1,7 @@
 //! Webhooks over real TLS, with certificates kept in a (simulated) cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{
@@ -260,22 +260,58 @@ async fn over_a_year_the_leaf_is_renewed_in_time_and_the_trust_grows_before_it()
     install_configuration(&cluster).await;
     let clock = Clock::starting_at(noon());
     let slots = [CertSlot::new(), CertSlot::new()];
-    let stop = CancellationToken::new();
-    for (replica, slot) in ["a", "b"].iter().zip(&slots) {
-        tokio::spawn(keeper(&cluster, replica, clock).run(slot.clone(), stop.clone()));
-    }
-    for day in 1..=400 {
-        tokio::time::sleep(std::time::Duration::from_secs(24 * 3600)).await;
+    let keepers = ["a", "b"].map(|replica| keeper(&cluster, replica, clock));
+    for days in (0..400).step_by(4) {
+        let (a, b) = tokio::join!(keepers[0].once(&slots[0]), keepers[1].once(&slots[1]));
+        (a.unwrap(), b.unwrap());
+        tokio::time::advance(Duration::from_secs(4 * 24 * 3600)).await;
         for slot in &slots {
-            assert_eq!(slot.check(clock.now()), Ok(()), "day {day}");
+            assert_eq!(slot.check(clock.now()), Ok(()), "day {days}");
         }
     }
-    stop.cancel();
     let renewed = cluster.requests().resource("secrets").writes();
     let renewed: Vec<_> = renewed.iter().filter(|request| request.code == Some(200)).collect();
-    assert_eq!(renewed.len(), 7, "six leaves and one CA");
+    assert_eq!(renewed.len(), 7, "six leaves and one CA, however many replicas");
     assert!(secret(&cluster).await.data.unwrap().contains_key("ca-previous.crt"));
     assert_eq!(trusted(&cluster).await.len(), 2, "the new CA and the one before");
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_rest_the_secret_is_read_once_an_hour_and_nothing_is_written() {
+    let cluster = apiserver::Server::builder().time(noon()).build();
+    install_configuration(&cluster).await;
+    let stop = CancellationToken::new();
+    let slot = CertSlot::new();
+    let running =
+        tokio::spawn(keeper(&cluster, "a", Clock::starting_at(noon())).run(slot.clone(), stop.clone()));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(slot.check(noon()), Ok(()));
+    let before = cluster.request_count();
+    tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
+    let looks = cluster.requests().since(before);
+    assert_eq!(looks.clone().writes().told(), Vec::<String>::new());
+    assert_eq!(looks.resource("secrets").len(), 3);
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn everything_that_is_asked_of_the_server_is_declared() {
+    let cluster = apiserver::Server::new();
+    install_configuration(&cluster).await;
+    let before = cluster.request_count();
+    let keeper = keeper(&cluster, "a", Clock::system());
+    keeper.once(&CertSlot::new()).await.unwrap();
+    let access = keeper.access();
+    for request in cluster.requests().since(before).iter() {
+        let verb = request.verb.unwrap().as_str();
+        let declared = access.iter().any(|access| {
+            access.resource == request.resource
+                && access.verbs.iter().any(|declared| declared.as_str() == verb)
+                && (access.names.is_empty() || access.names.contains(request.name.as_str()))
+        });
+        assert!(declared, "{}", request.told());
+    }
 }
 
 #[tokio::test]
@@ -330,7 +366,7 @@ async fn mounted_files_are_read_again_when_they_change_and_never_half() {
     let slot = CertSlot::new();
     let stop = CancellationToken::new();
     let task = tokio::spawn(Files::new(&directory.0).run(slot.clone(), stop.clone()));
-    let settle = || tokio::time::sleep(std::time::Duration::from_secs(60));
+    let settle = || tokio::time::sleep(Duration::from_secs(60));
 
     settle().await;
     assert_eq!(slot.check(noon()), Err("there is no certificate yet".into()));

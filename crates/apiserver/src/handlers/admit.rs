@@ -8,7 +8,6 @@ use crate::{
     access::grants,
     apply::{self, Manager},
     clock,
-    kinds::validate_builtin,
     meta,
     request::FieldValidation,
     rules,
@@ -112,7 +111,6 @@ pub(super) fn on_create(call: &Call<'_>, mut object: Value, ownership: Ownership
 
     let mut causes = meta::validate(&object, kind);
     causes.extend(shape(call, &object, None)?);
-    causes.extend(validate_builtin(kind, &object, None));
     causes.extend(rules::validate_create(kind, &object));
     grants::check(&call.cluster.store, call.user, kind, None, &object)?;
     if causes.is_empty() { Ok(object) } else { Err(call.invalid(meta::name(&object), causes)) }
@@ -142,7 +140,10 @@ pub(super) fn on_update(
             }
         }
     }
+    // An empty list means "forget the owners", which defaulting would take for nothing said.
+    let managers = meta::of(&new).get("managedFields").cloned();
     kind.schema.default(&mut new);
+    put(&mut new, "managedFields", managers);
     if part != Part::Finalize {
         rules::prepare_update(kind, &mut new, old);
     }
@@ -157,7 +158,6 @@ pub(super) fn on_update(
     let mut causes = meta::validate_update(&new, old);
     causes.extend(shape(call, &new, Some(old))?);
     if part != Part::Status {
-        causes.extend(validate_builtin(kind, &new, Some(old)));
         grants::check(&call.cluster.store, call.user, kind, Some(old), &new)?;
         causes.extend(rules::validate_update(kind, &new, old));
     }

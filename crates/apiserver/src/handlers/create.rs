@@ -7,12 +7,13 @@ use super::{
     admit::{self, Ownership},
     decode,
 };
-use crate::{ApiError, CommitError, Expect, meta, negotiate::Shown, rules};
+use crate::{ApiError, CommitError, Expect, ObjectId, crd, meta, negotiate::Shown, rules};
 
 /// How often a generated name is tried again when it is taken.
 const GENERATE_TRIES: usize = 8;
 
 pub(super) fn answer(call: &Call<'_>) -> Result<Answer, ApiError> {
+    check_kind_stays(call)?;
     let mut object = decode::object(call)?;
     meta::settle_namespace(&mut object, call.namespace())?;
     let warnings = admit::unknown_fields(call, &mut object)?;
@@ -28,6 +29,17 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Answer, ApiError> {
             result => return result.map(|answer| Answer { warnings, ..answer }),
         }
     }
+}
+
+/// A definition that goes takes no new objects.
+fn check_kind_stays(call: &Call<'_>) -> Result<(), ApiError> {
+    let definition = ObjectId::new(crd::GROUP, crd::PLURAL, "", &call.kind.resource());
+    let dying = || call.cluster.store.get(&definition).is_some_and(|found| meta::is_deleting(found.value()));
+    if call.kind.custom && dying() {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::method_not_allowed(why));
+    }
+    Ok(())
 }
 
 /// Admits a new object and puts it into the store: the end of POST, and of the PUT or apply of what does not exist.

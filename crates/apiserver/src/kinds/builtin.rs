@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::{
-    admissionregistration::v1 as admission, apps::v1 as apps, autoscaling::v2 as autoscaling, batch::v1 as batch,
-    coordination::v1 as coordination, core::v1 as core, discovery::v1 as discovery, events::v1 as events,
-    networking::v1 as networking, policy::v1 as policy, rbac::v1 as rbac, scheduling::v1 as scheduling,
-    storage::v1 as storage,
+    admissionregistration::v1 as admission, apps::v1 as apps, autoscaling::v2 as autoscaling,
+    batch::v1 as batch, coordination::v1 as coordination, core::v1 as core, discovery::v1 as discovery,
+    events::v1 as events, networking::v1 as networking, policy::v1 as policy, rbac::v1 as rbac,
+    scheduling::v1 as scheduling, storage::v1 as storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
 use k8s_openapi::schemars::JsonSchema;
@@ -26,8 +26,14 @@ struct Row {
     selectable: &'static [&'static str],
 }
 
-const PLAIN: Row =
-    Row { short: &[], categories: &[], status: false, scale: false, generation: Generation::None, selectable: &[] };
+const PLAIN: Row = Row {
+    short: &[],
+    categories: &[],
+    status: false,
+    scale: false,
+    generation: Generation::None,
+    selectable: &[],
+};
 
 /// A workload: everything counts and scales.
 const WORKLOAD: Row =
@@ -79,8 +85,18 @@ pub(super) fn build() -> Vec<Arc<Kind>> {
     kinds.add::<core::Endpoints>(Row { short: &["ep"], ..PLAIN });
     kinds.add::<core::Event>(Row { short: &["ev"], selectable: EVENT, ..PLAIN });
     kinds.add::<core::LimitRange>(Row { short: &["limits"], ..PLAIN });
-    kinds.add::<core::Namespace>(Row { short: &["ns"], status: true, selectable: &["status.phase"], ..PLAIN });
-    kinds.add::<core::Node>(Row { short: &["no"], status: true, selectable: &["spec.unschedulable"], ..PLAIN });
+    kinds.add::<core::Namespace>(Row {
+        short: &["ns"],
+        status: true,
+        selectable: &["status.phase"],
+        ..PLAIN
+    });
+    kinds.add::<core::Node>(Row {
+        short: &["no"],
+        status: true,
+        selectable: &["spec.unschedulable"],
+        ..PLAIN
+    });
     kinds.add::<core::PersistentVolume>(Row { short: &["pv"], status: true, ..PLAIN });
     kinds.add::<core::PersistentVolumeClaim>(Row { short: &["pvc"], status: true, ..PLAIN });
     kinds.add::<core::Pod>(Row { short: &["po"], scale: false, selectable: POD, ..WORKLOAD });
@@ -131,7 +147,12 @@ pub(super) fn build() -> Vec<Arc<Kind>> {
     kinds.add::<coordination::Lease>(PLAIN);
     kinds.add::<discovery::EndpointSlice>(Row { generation: OnContent, ..PLAIN });
     kinds.add::<events::Event>(Row { short: &["ev"], selectable: REGARDING, ..PLAIN });
-    kinds.add::<networking::Ingress>(Row { short: &["ing"], status: true, generation: OnSpecChange, ..PLAIN });
+    kinds.add::<networking::Ingress>(Row {
+        short: &["ing"],
+        status: true,
+        generation: OnSpecChange,
+        ..PLAIN
+    });
     kinds.add::<networking::NetworkPolicy>(Row { short: &["netpol"], generation: OnSpecChange, ..PLAIN });
     kinds.add::<policy::PodDisruptionBudget>(Row {
         short: &["pdb"],
@@ -174,7 +195,11 @@ impl Kinds {
                 status_replicas: ".status.replicas".into(),
                 selector: Some(".spec.selector".into()),
             }),
-            selectable: row.selectable.iter().map(|field| ((*field).to_owned(), format!(".{field}"))).collect(),
+            selectable: row
+                .selectable
+                .iter()
+                .map(|field| ((*field).to_owned(), format!(".{field}")))
+                .collect(),
             generation: row.generation,
             custom: false,
             storage: true,

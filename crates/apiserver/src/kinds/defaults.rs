@@ -205,7 +205,9 @@ fn rolling_update(fields: &mut Fields, defaults: Value) {
 /// A job's labels default to those of its pods.
 fn job(fields: &mut Fields) {
     let labels = fields.get("spec").and_then(|s| s.pointer("/template/metadata/labels")).cloned();
-    if let (Some(labels), Some(metadata)) = (labels, fields.get_mut("metadata").and_then(Value::as_object_mut)) {
+    if let (Some(labels), Some(metadata)) =
+        (labels, fields.get_mut("metadata").and_then(Value::as_object_mut))
+    {
         set(metadata, "labels", || labels);
     }
 }
@@ -256,7 +258,10 @@ fn pod_spec(fields: &mut Fields) {
 
 /// A limit without a request requests as much.
 fn requests_from_limits(fields: &mut Fields) {
-    let Some(limits) = fields.get("limits").and_then(Value::as_object).filter(|l| !l.is_empty()).cloned() else { return };
+    let Some(limits) = fields.get("limits").and_then(Value::as_object).filter(|l| !l.is_empty()).cloned()
+    else {
+        return;
+    };
     let requests = fields.entry("requests").or_insert_with(|| json!({}));
     if let Some(requests) = requests.as_object_mut() {
         for (name, limit) in limits {
@@ -266,7 +271,8 @@ fn requests_from_limits(fields: &mut Fields) {
 }
 
 fn service_port(fields: &mut Fields) {
-    if matches!(fields.get("targetPort"), None | Some(Value::String(_))) && text(fields, "targetPort").is_empty()
+    if matches!(fields.get("targetPort"), None | Some(Value::String(_)))
+        && text(fields, "targetPort").is_empty()
         && let Some(port) = fields.get("port").cloned()
     {
         fields.insert("targetPort".into(), port);

@@ -76,7 +76,8 @@ impl Definitions {
 
     fn type_of(&mut self, short: &str, definition: &Value) -> Schema {
         let mut schema = self.node(definition);
-        schema.resource = schema.properties.contains_key("apiVersion") && schema.properties.contains_key("metadata");
+        schema.resource =
+            schema.properties.contains_key("apiVersion") && schema.properties.contains_key("metadata");
         let native = Native {
             name: short.to_owned(),
             quantity: short == "Quantity",

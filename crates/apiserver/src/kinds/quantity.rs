@@ -1,13 +1,24 @@
 //! Quantities: `1000m` is `1`, `0.5` is `500m`, `1024Mi` is `1Gi`. The server stores them in their canonical form.
 
 /// What the server says of a string that is no quantity.
-pub(crate) const FAULT: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+pub(crate) const FAULT: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// Nanos are the finest unit; finer is rounded up, away from zero.
 const NANO: u32 = 9;
 
-const DECIMAL: &[(&str, i32)] =
-    &[("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+const DECIMAL: &[(&str, i32)] = &[
+    ("n", -9),
+    ("u", -6),
+    ("m", -3),
+    ("", 0),
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", 18),
+];
 
 const BINARY: &[(&str, u32)] = &[("", 0), ("Ki", 1), ("Mi", 2), ("Gi", 3), ("Ti", 4), ("Pi", 5), ("Ei", 6)];
 
@@ -63,15 +74,16 @@ fn parse(text: &str) -> Option<(i128, Form)> {
     let mantissa: i128 = format!("{whole}{fraction}").parse().ok()?;
     let places = fraction.len() as i32;
     let unit = 10_i128.pow(NANO);
-    let (nanos, form) = if let Some((_, power)) = BINARY.iter().find(|(name, _)| !name.is_empty() && *name == suffix) {
-        let scaled = mantissa.checked_mul(1024_i128.pow(*power))?.checked_mul(unit)?;
-        (divide_up(scaled, 10_i128.checked_pow(places as u32)?), Form::Binary)
-    } else if let Some((_, exponent)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
-        (scale(mantissa, exponent - places + NANO as i32)?, Form::Decimal)
-    } else {
-        let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-        (scale(mantissa, exponent.checked_sub(places)?.checked_add(NANO as i32)?)?, Form::Exponent)
-    };
+    let (nanos, form) =
+        if let Some((_, power)) = BINARY.iter().find(|(name, _)| !name.is_empty() && *name == suffix) {
+            let scaled = mantissa.checked_mul(1024_i128.pow(*power))?.checked_mul(unit)?;
+            (divide_up(scaled, 10_i128.checked_pow(places as u32)?), Form::Binary)
+        } else if let Some((_, exponent)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
+            (scale(mantissa, exponent - places + NANO as i32)?, Form::Decimal)
+        } else {
+            let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+            (scale(mantissa, exponent.checked_sub(places)?.checked_add(NANO as i32)?)?, Form::Exponent)
+        };
     Some((if negative { -nanos } else { nanos }, form))
 }
 

@@ -149,6 +149,7 @@ const NOT_REQUIRED: &[(&str, &str)] = &[
     ("LocalObjectReference", "name"),
     ("NodeCondition", "*"),
     ("PodCondition", "*"),
+    ("PolicyRule", "verbs"),
     ("SecretEnvSource", "name"),
     ("SecretKeySelector", "name"),
     ("SecretProjection", "name"),
@@ -168,7 +169,8 @@ pub(super) fn omits_empty(type_name: &str, field: &str, required: bool, schema: 
         Some(Type::Array) => !required && !EMPTY_LISTS_KEPT.contains(&is),
         Some(Type::Object) => schema.additional.is_some() && !required,
         Some(Type::Integer | Type::Number | Type::Boolean) => {
-            ZERO_OMITTED.iter().any(|(t, f)| (*t == "*" || *t == type_name) && *f == field) && !ZERO_KEPT.contains(&is)
+            ZERO_OMITTED.iter().any(|(t, f)| (*t == "*" || *t == type_name) && *f == field)
+                && !ZERO_KEPT.contains(&is)
         }
         None => false,
     }

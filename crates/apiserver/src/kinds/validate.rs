@@ -1,8 +1,8 @@
 //! What single built-in kinds check beyond their schema, as far as operators meet it.
 
 mod definition;
-mod network;
 mod names;
+mod network;
 mod workloads;
 
 use serde_json::Value;
@@ -43,7 +43,8 @@ const MAX_DATA: usize = 1024 * 1024;
 /// What is wrong with an object of a built-in kind besides its shape.
 pub(crate) fn validate_builtin(kind: &Kind, new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let checks = CHECKS.iter().filter(|(group, name, _)| *group == kind.group && *name == kind.kind && !kind.custom);
+    let checks =
+        CHECKS.iter().filter(|(group, name, _)| *group == kind.group && *name == kind.kind && !kind.custom);
     checks.for_each(|(_, _, check)| check(new, old, &mut causes));
     causes
 }
@@ -65,9 +66,15 @@ fn config_map(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
     for field in ["data", "binaryData"] {
         let at = root.field(field);
         for (key, _) in entries(new, field) {
-            causes.extend(names::config_key(key).map(|why| invalid(at.key(key), &Value::from(key.as_str()), why)));
+            causes.extend(
+                names::config_key(key).map(|why| invalid(at.key(key), &Value::from(key.as_str()), why)),
+            );
             if field == "data" && new.pointer("/binaryData").and_then(|b| b.get(key)).is_some() {
-                causes.push(invalid(at.key(key), &Value::from(key.as_str()), "duplicate of key present in binaryData"));
+                causes.push(invalid(
+                    at.key(key),
+                    &Value::from(key.as_str()),
+                    "duplicate of key present in binaryData",
+                ));
             }
         }
     }
@@ -86,7 +93,8 @@ fn secret(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
 
 fn lease(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
     let number = |pointer| new.pointer(pointer).filter(|v| v.is_number());
-    if let Some(seconds) = number("/spec/leaseDurationSeconds").filter(|v| v.as_i64().is_some_and(|s| s <= 0)) {
+    if let Some(seconds) = number("/spec/leaseDurationSeconds").filter(|v| v.as_i64().is_some_and(|s| s <= 0))
+    {
         causes.push(invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
     }
     if let Some(count) = number("/spec/leaseTransitions").filter(|v| v.as_i64().is_some_and(|s| s < 0)) {
@@ -120,7 +128,11 @@ fn role(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
 
 fn binding(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
     let kind = text(new, "/roleRef/kind");
-    let supported = if text(new, "/metadata/namespace").is_empty() { vec!["ClusterRole"] } else { vec!["Role", "ClusterRole"] };
+    let supported = if text(new, "/metadata/namespace").is_empty() {
+        vec!["ClusterRole"]
+    } else {
+        vec!["Role", "ClusterRole"]
+    };
     if !supported.contains(&kind) && !kind.is_empty() {
         let supported: Vec<Value> = supported.into_iter().map(Value::from).collect();
         causes.push(not_supported("roleRef.kind", &Value::from(kind), &supported));
@@ -130,7 +142,9 @@ fn binding(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
     for (i, subject) in list(new, "/subjects").iter().enumerate() {
         let at = subjects.index(i);
         match text(subject, "/kind") {
-            "ServiceAccount" if text(subject, "/namespace").is_empty() => causes.push(required(at.field("namespace"), "")),
+            "ServiceAccount" if text(subject, "/namespace").is_empty() => {
+                causes.push(required(at.field("namespace"), ""))
+            }
             "ServiceAccount" if !text(subject, "/apiGroup").is_empty() => {
                 causes.push(not_supported(at.field("apiGroup"), &subject["apiGroup"], &[Value::from("")]));
             }

@@ -50,7 +50,11 @@ pub(crate) fn invalid(path: impl fmt::Display, value: &Value, detail: impl fmt::
 }
 
 pub(crate) fn type_invalid(path: impl fmt::Display, value: &Value, detail: impl fmt::Display) -> Cause {
-    Cause::new("FieldValueTypeInvalid", path.to_string(), format!("Invalid value: {}: {detail}", shown(value)))
+    Cause::new(
+        "FieldValueTypeInvalid",
+        path.to_string(),
+        format!("Invalid value: {}: {detail}", shown(value)),
+    )
 }
 
 /// `detail` may be empty.
@@ -93,7 +97,11 @@ pub(crate) fn too_long(path: impl fmt::Display, max: u64) -> Cause {
 
 pub(crate) fn too_many(path: impl fmt::Display, actual: usize, max: u64) -> Cause {
     let unit = if max == 1 { "item" } else { "items" };
-    Cause::new("FieldValueTooMany", path.to_string(), format!("Too many: {actual}: must have at most {max} {unit}"))
+    Cause::new(
+        "FieldValueTooMany",
+        path.to_string(),
+        format!("Too many: {actual}: must have at most {max} {unit}"),
+    )
 }
 
 fn with_detail(what: &str, detail: &str) -> String {

@@ -31,7 +31,10 @@ use crate::Cause;
 const COST_PER_RULE: u64 = 1_000_000;
 const COST_PER_OBJECT: u64 = 10_000_000;
 
-const REASONS: [&str; 4] = ["FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate"];
+const PARSER_STACK: usize = 64 << 20;
+
+const REASONS: [&str; 4] =
+    ["FieldValueRequired", "FieldValueForbidden", "FieldValueInvalid", "FieldValueDuplicate"];
 
 /// Longer messages are cut by no one: the rule's own message is used instead.
 const MAX_MESSAGE: usize = 5 * 1024;
@@ -51,8 +54,19 @@ pub(crate) struct Rule {
 
 /// Compiles the rules of `openapi` into `schema`, which was built from it.
 pub(super) fn compile(schema: &mut Schema, openapi: &Value, causes: &mut Vec<Cause>) {
-    if contains_rules(openapi) {
-        compile_node(schema, openapi, Path::Root, None, causes);
+    if !contains_rules(openapi) {
+        return;
+    }
+    // The parser descends deeply for an expression of a few lines: more than the stack of a runtime's worker.
+    let compiled = std::thread::scope(|scope| {
+        let compile = || compile_node(schema, openapi, Path::Root, None, causes);
+        std::thread::Builder::new()
+            .stack_size(PARSER_STACK)
+            .spawn_scoped(scope, compile)
+            .map(|thread| thread.join())
+    });
+    if !matches!(compiled, Ok(Ok(()))) {
+        causes.push(invalid(NO_FIELD, &Value::Null, "the rules could not be compiled"));
     }
 }
 
@@ -84,7 +98,9 @@ fn compile_node(
         let whole = Arc::new(schema.clone());
         let at = path.field("x-kubernetes-validations");
         let rules = rules.iter().enumerate();
-        schema.rules = rules.filter_map(|(i, rule)| compile_rule(&whole, rule, at.index(i), uncorrelated, causes)).collect();
+        schema.rules = rules
+            .filter_map(|(i, rule)| compile_rule(&whole, rule, at.index(i), uncorrelated, causes))
+            .collect();
     }
 }
 
@@ -103,12 +119,17 @@ fn compile_rule(
 ) -> Option<Rule> {
     let before = causes.len();
     let text = |key: &str| rule.get(key).and_then(Value::as_str).unwrap_or_default().trim();
-    let (source, message, reason, field_path) = (text("rule"), text("message"), text("reason"), text("fieldPath"));
+    let (source, message, reason, field_path) =
+        (text("rule"), text("message"), text("reason"), text("fieldPath"));
     if source.is_empty() {
         causes.push(required(path.field("rule"), "rule is not specified"));
     }
     if rule.get("message").is_some_and(|m| m.as_str().is_some_and(|m| !m.is_empty() && m.trim().is_empty())) {
-        causes.push(invalid(path.field("message"), &json!(message), "message must be non-empty if specified"));
+        causes.push(invalid(
+            path.field("message"),
+            &json!(message),
+            "message must be non-empty if specified",
+        ));
     } else if message.contains('\n') {
         causes.push(invalid(path.field("message"), &json!(message), "message must not contain line breaks"));
     } else if message.is_empty() && source.contains('\n') {
@@ -183,7 +204,9 @@ fn expression(
     let checked = check::check(&parsed, &Env { name: "self", kind, outer: Some(&outer) });
     match (checked, wanted) {
         (Err(why), _) => fault(format!("compilation failed: ERROR: {why}")),
-        (Ok(Type::Bool | Type::Dyn), "bool") | (Ok(Type::String | Type::Dyn), "string") => return Some(parsed),
+        (Ok(Type::Bool | Type::Dyn), "bool") | (Ok(Type::String | Type::Dyn), "string") => {
+            return Some(parsed);
+        }
         (Ok(_), "bool") => fault("cel expression must evaluate to a bool".into()),
         (Ok(_), _) => fault("messageExpression must evaluate to a string".into()),
     }
@@ -273,7 +296,11 @@ impl Run<'_> {
             if old == Some(new) && !rule.reads_old {
                 continue;
             }
-            let old = if rule.optional_old { value::optional(before.clone()) } else { before.clone().unwrap_or(Cel::Null) };
+            let old = if rule.optional_old {
+                value::optional(before.clone())
+            } else {
+                before.clone().unwrap_or(Cel::Null)
+            };
             let outer = Scope { name: "oldSelf", value: Ok(old), outer: None };
             let scope = Scope { name: "self", value: Ok(this.clone()), outer: Some(&outer) };
             let limit = COST_PER_RULE.min(self.left);
@@ -303,7 +330,9 @@ fn broken(rule: &Rule, fault: &Fault) -> String {
             "'{fault}': call arguments did not match a supported operator, function or macro signature for rule: {told}"
         ),
         Fault::Budget => {
-            format!("'{fault}': no further validation rules will be run due to call cost exceeds limit for rule: {told}")
+            format!(
+                "'{fault}': no further validation rules will be run due to call cost exceeds limit for rule: {told}"
+            )
         }
         _ => format!("{fault} evaluating rule: {told}"),
     }
@@ -334,7 +363,9 @@ fn place(path: Path, below: &str) -> String {
 
 fn message(rule: &Rule, scope: &Scope) -> String {
     let told = rule.message_expression.as_ref().and_then(|expression| {
-        let Ok(Cel::String(text)) = eval::eval(expression, scope, &Budget::new(COST_PER_RULE)) else { return None };
+        let Ok(Cel::String(text)) = eval::eval(expression, scope, &Budget::new(COST_PER_RULE)) else {
+            return None;
+        };
         let text = text.trim();
         (!text.is_empty() && !text.contains('\n') && text.len() <= MAX_MESSAGE).then(|| text.to_owned())
     });

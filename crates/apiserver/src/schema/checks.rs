@@ -60,7 +60,11 @@ impl Checks {
         if let Some(min) = self.min_length
             && length < min
         {
-            causes.push(invalid(path, value, format_args!("{path} in body should be at least {min} chars long")));
+            causes.push(invalid(
+                path,
+                value,
+                format_args!("{path} in body should be at least {min} chars long"),
+            ));
         }
         if let Some(pattern) = &self.pattern
             && !pattern.is_match(text)
@@ -70,7 +74,11 @@ impl Checks {
         if let Some(name) = &self.format
             && !format::admits(name, text)
         {
-            causes.push(type_invalid(path, value, format_args!("{path} in body must be of type {name}: {value}")));
+            causes.push(type_invalid(
+                path,
+                value,
+                format_args!("{path} in body must be of type {name}: {value}"),
+            ));
         }
     }
 
@@ -96,7 +104,11 @@ impl Checks {
             && ((n / factor) - (n / factor).round()).abs() > 1e-9
         {
             let factor = go_float(factor);
-            causes.push(invalid(path, value, format_args!("{path} in body should be a multiple of {factor}")));
+            causes.push(invalid(
+                path,
+                value,
+                format_args!("{path} in body should be a multiple of {factor}"),
+            ));
         }
         if let Some(name @ ("int32" | "int64")) = self.format.as_deref() {
             let fits = match name {
@@ -159,7 +171,8 @@ impl Checks {
             match tries.iter().filter(|faults| faults.is_empty()).count() {
                 1 => {}
                 0 => {
-                    let why = format!("\"{path}\" must validate one and only one schema (oneOf). Found none valid");
+                    let why =
+                        format!("\"{path}\" must validate one and only one schema (oneOf). Found none valid");
                     causes.push(fault(why));
                     causes.append(&mut tries.swap_remove(0));
                 }

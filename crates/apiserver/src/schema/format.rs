@@ -22,7 +22,9 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
         "email" => text.split_once('@').is_some_and(|(user, host)| !user.is_empty() && is_hostname(host)),
         "duration" => is_duration(text),
         "k8s-short-name" => is_label(text, 63),
-        "k8s-long-name" => !text.is_empty() && text.len() <= 253 && text.split('.').all(|part| is_label(part, 253)),
+        "k8s-long-name" => {
+            !text.is_empty() && text.len() <= 253 && text.split('.').all(|part| is_label(part, 253))
+        }
         _ => true,
     }
 }
@@ -30,7 +32,8 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
 fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
     let Ok(bits) = bits.parse::<u8>() else { return false };
-    (address.parse::<Ipv4Addr>().is_ok() && bits <= 32) || (address.parse::<Ipv6Addr>().is_ok() && bits <= 128)
+    (address.parse::<Ipv4Addr>().is_ok() && bits <= 32)
+        || (address.parse::<Ipv6Addr>().is_ok() && bits <= 128)
 }
 
 fn is_mac(text: &str) -> bool {
@@ -46,12 +49,18 @@ fn is_uuid(text: &str) -> bool {
 }
 
 fn is_hostname(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 253 && text.split('.').all(|part| is_label(&part.to_ascii_lowercase(), 63))
+    !text.is_empty()
+        && text.len() <= 253
+        && text.split('.').all(|part| is_label(&part.to_ascii_lowercase(), 63))
 }
 
 fn is_label(text: &str, max: usize) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    !text.is_empty() && text.len() <= max && text.bytes().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+    !text.is_empty()
+        && text.len() <= max
+        && text.bytes().all(inner)
+        && !text.starts_with('-')
+        && !text.ends_with('-')
 }
 
 /// Go's `time.ParseDuration`: `1h30m`, `-1.5s`, `0`; strfmt also takes `2 days`.
@@ -92,7 +101,11 @@ mod tests {
     #[test]
     fn formats_admit_what_kubernetes_admits() {
         for (format, good, bad) in [
-            ("date-time", vec!["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123+02:00"], vec!["2026-01-02", "now"]),
+            (
+                "date-time",
+                vec!["2026-01-02T03:04:05Z", "2026-01-02T03:04:05.123+02:00"],
+                vec!["2026-01-02", "now"],
+            ),
             ("date", vec!["2026-01-02"], vec!["2026-1-2", "2026-01-02T00:00:00Z"]),
             ("byte", vec!["", "aGk="], vec!["%"]),
             ("ipv4", vec!["10.0.0.1"], vec!["10.0.0.256", "::1"]),
@@ -100,7 +113,11 @@ mod tests {
             ("cidr", vec!["10.0.0.0/8", "fd00::/8"], vec!["10.0.0.0", "10.0.0.0/33"]),
             ("mac", vec!["00:0a:95:9d:68:16"], vec!["00:0a:95"]),
             ("uuid", vec!["123e4567-e89b-12d3-a456-426614174000"], vec!["123e4567"]),
-            ("uuid4", vec!["123e4567-e89b-42d3-a456-426614174000"], vec!["123e4567-e89b-12d3-a456-426614174000"]),
+            (
+                "uuid4",
+                vec!["123e4567-e89b-42d3-a456-426614174000"],
+                vec!["123e4567-e89b-12d3-a456-426614174000"],
+            ),
             ("uri", vec!["https://example.com/x"], vec!["not a uri"]),
             ("hostname", vec!["a.example.com"], vec!["-a", "a_b"]),
             ("email", vec!["a@example.com"], vec!["a"]),

@@ -8,7 +8,8 @@ use super::cause::{Path, duplicate, forbidden, invalid, not_supported, required}
 use crate::Cause;
 
 /// Keywords that apiextensions refuses wherever they stand.
-const UNSUPPORTED: &[&str] = &["$ref", "$schema", "id", "definitions", "dependencies", "additionalItems", "patternProperties"];
+const UNSUPPORTED: &[&str] =
+    &["$ref", "$schema", "id", "definitions", "dependencies", "additionalItems", "patternProperties"];
 
 /// Keywords that describe the shape of data: they have no place inside `allOf`, `anyOf`, `oneOf` and `not`.
 const FORBIDDEN_IN_JUNCTORS: &[(&str, &str)] = &[
@@ -137,7 +138,9 @@ fn check_shape(s: &Map<String, Value>, level: Level, path: Path, causes: &mut Ve
         let why = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
         causes.push(required(path.field("properties"), why));
     }
-    for (clash, set) in [("x-kubernetes-preserve-unknown-fields", preserve), ("x-kubernetes-embedded-resource", embedded)] {
+    for (clash, set) in
+        [("x-kubernetes-preserve-unknown-fields", preserve), ("x-kubernetes-embedded-resource", embedded)]
+    {
         if int_or_string && set {
             let why = "must be false if x-kubernetes-int-or-string is true";
             causes.push(invalid(path.field(clash), &Value::Bool(true), why));
@@ -165,7 +168,8 @@ fn check_metadata(s: &Map<String, Value>, level: Level, path: Path, causes: &mut
         causes.push(invalid(at.field("type"), &json!(text(metadata, "type")), "must be object"));
     }
     if level == Level::Root {
-        let only_names = object(metadata, "properties").all(|(name, _)| name == "name" || name == "generateName");
+        let only_names =
+            object(metadata, "properties").all(|(name, _)| name == "name" || name == "generateName");
         let only_properties =
             metadata.iter().all(|(k, v)| matches!(k.as_str(), "type" | "properties" | "default") || empty(v));
         if !only_names || !only_properties {
@@ -217,14 +221,18 @@ fn check_list_map(s: &Map<String, Value>, path: Path, causes: &mut Vec<Cause>) {
         return;
     }
     if flag(items, "nullable") {
-        causes.push(forbidden(at_items.field("nullable"), "cannot be nullable when x-kubernetes-list-type is map"));
+        causes.push(forbidden(
+            at_items.field("nullable"),
+            "cannot be nullable when x-kubernetes-list-type is map",
+        ));
     }
     let at_properties = at_items.field("properties");
     for (i, key) in keys.iter().enumerate() {
         if keys.iter().take(i).any(|earlier| earlier == key) {
             causes.push(duplicate(at_keys.index(i), &json!(key)));
         }
-        let Some(property) = items.get("properties").and_then(|p| p.get(key)).and_then(Value::as_object) else {
+        let Some(property) = items.get("properties").and_then(|p| p.get(key)).and_then(Value::as_object)
+        else {
             causes.push(invalid(at_keys, &json!(keys), "entries must all be names of item properties"));
             continue;
         };
@@ -234,8 +242,7 @@ fn check_list_map(s: &Map<String, Value>, path: Path, causes: &mut Vec<Cause>) {
             causes.push(invalid(at.field("type"), &json!(text(property, "type")), why));
         }
         if !property.contains_key("default") && !strings(items, "required").any(|r| r == *key) {
-            let why =
-                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
+            let why = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
             causes.push(required(at.field("default"), why));
         }
         if flag(property, "nullable") {
@@ -252,8 +259,12 @@ fn check_list_set(s: &Map<String, Value>, path: Path, causes: &mut Vec<Cause>) {
         causes.push(forbidden(at.field("nullable"), "cannot be nullable when x-kubernetes-list-type is set"));
     }
     let (keyword, why) = match text(items, "type") {
-        "array" => ("x-kubernetes-list-type", "must be atomic as item of a list with x-kubernetes-list-type=set"),
-        "object" => ("x-kubernetes-map-type", "must be atomic as item of a list with x-kubernetes-list-type=set"),
+        "array" => {
+            ("x-kubernetes-list-type", "must be atomic as item of a list with x-kubernetes-list-type=set")
+        }
+        "object" => {
+            ("x-kubernetes-map-type", "must be atomic as item of a list with x-kubernetes-list-type=set")
+        }
         _ => return,
     };
     match items.get(keyword) {
@@ -409,7 +420,10 @@ fn text<'a>(s: &'a Map<String, Value>, key: &str) -> &'a str {
     s.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn object<'a>(s: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
+fn object<'a>(
+    s: &'a Map<String, Value>,
+    key: &str,
+) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
     s.get(key).and_then(Value::as_object).into_iter().flatten()
 }
 

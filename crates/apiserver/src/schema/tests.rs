@@ -13,7 +13,8 @@ fn told(causes: &[Cause]) -> Vec<String> {
 
 /// A schema with these properties in `spec`.
 fn spec(properties: Value) -> Schema {
-    let openapi = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}});
+    let openapi =
+        json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties}}});
     Schema::parse(&openapi).unwrap_or_else(|causes| panic!("{:#?}", told(&causes)))
 }
 
@@ -33,11 +34,17 @@ fn a_valid_value_has_no_faults() {
         (json!({"type": "string", "nullable": true}), json!(null)),
         (json!({"x-kubernetes-int-or-string": true}), json!("25%")),
         (json!({"x-kubernetes-int-or-string": true}), json!(25)),
-        (json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}), json!(25)),
+        (
+            json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+            json!(25),
+        ),
         (json!({"type": "string", "enum": ["a", "b"]}), json!("b")),
         (json!({"x-kubernetes-preserve-unknown-fields": true}), json!([1, {"a": null}])),
         (json!({"type": "string", "format": "date-time"}), json!("2026-01-01T00:00:00Z")),
-        (json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}), json!({"a": "x"})),
+        (
+            json!({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}),
+            json!({"a": "x"}),
+        ),
         (json!({"type": "integer", "not": {"minimum": 10}}), json!(9)),
     ] {
         assert_eq!(faults(schema.clone(), value.clone()), Vec::<String>::new(), "{schema} {value}");
@@ -47,37 +54,141 @@ fn a_valid_value_has_no_faults() {
 #[test]
 fn faults_are_told_as_kubernetes_tells_them() {
     for (schema, value, wanted) in [
-        (json!({"type": "integer"}), json!("x"), r#"spec.f: Invalid value: "string": spec.f in body must be of type integer: "string""#),
-        (json!({"type": "integer"}), json!(1.5), r#"spec.f: Invalid value: "number": spec.f in body must be of type integer: "number""#),
-        (json!({"type": "string"}), json!(null), r#"spec.f: Invalid value: "null": spec.f in body must be of type string: "null""#),
-        (json!({"type": "array", "items": {"type": "string"}}), json!({}), r#"spec.f: Invalid value: "object": spec.f in body must be of type array: "object""#),
-        (json!({"x-kubernetes-int-or-string": true}), json!(true), r#"spec.f: Invalid value: "boolean": spec.f in body must be of type integer,string: "boolean""#),
-        (json!({"type": "integer", "minimum": 1}), json!(0), "spec.f: Invalid value: 0: spec.f in body should be greater than or equal to 1"),
-        (json!({"type": "integer", "minimum": 1, "exclusiveMinimum": true}), json!(1), "spec.f: Invalid value: 1: spec.f in body should be greater than 1"),
-        (json!({"type": "integer", "maximum": 65535}), json!(70000), "spec.f: Invalid value: 70000: spec.f in body should be less than or equal to 65535"),
-        (json!({"type": "integer", "maximum": 1000000}), json!(1000001), "spec.f: Invalid value: 1000001: spec.f in body should be less than or equal to 1e+06"),
-        (json!({"type": "number", "maximum": 0.5, "exclusiveMaximum": true}), json!(0.5), "spec.f: Invalid value: 0.5: spec.f in body should be less than 0.5"),
-        (json!({"type": "integer", "multipleOf": 2}), json!(3), "spec.f: Invalid value: 3: spec.f in body should be a multiple of 2"),
-        (json!({"type": "string", "maxLength": 2}), json!("abc"), "spec.f: Too long: may not be more than 2 bytes"),
-        (json!({"type": "string", "minLength": 2}), json!("a"), r#"spec.f: Invalid value: "a": spec.f in body should be at least 2 chars long"#),
-        (json!({"type": "string", "pattern": "^a$"}), json!("b"), r#"spec.f: Invalid value: "b": spec.f in body should match '^a$'"#),
-        (json!({"type": "string", "enum": ["a", "b"]}), json!("x"), r#"spec.f: Unsupported value: "x": supported values: "a", "b""#),
-        (json!({"type": "integer", "enum": [1, 2]}), json!(3), r#"spec.f: Unsupported value: 3: supported values: "1", "2""#),
-        (json!({"type": "string", "format": "date-time"}), json!("now"), r#"spec.f: Invalid value: "now": spec.f in body must be of type date-time: "now""#),
-        (json!({"type": "array", "items": {"type": "string"}, "maxItems": 1}), json!(["a", "b"]), "spec.f: Too many: 2: must have at most 1 item"),
-        (json!({"type": "array", "items": {"type": "string"}, "minItems": 1}), json!([]), "spec.f: Invalid value: 0: spec.f in body should have at least 1 items"),
-        (json!({"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 1}), json!({"a": "", "b": ""}), "spec.f: Invalid value: 2: spec.f in body should have at most 1 properties"),
-        (json!({"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}), json!({}), "spec.f: Invalid value: 0: spec.f in body should have at least 1 properties"),
-        (json!({"type": "object", "additionalProperties": {"type": "string"}}), json!({"a": 1}), r#"spec.f.a: Invalid value: "integer": spec.f.a in body must be of type string: "integer""#),
-        (json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}), json!({}), "spec.f.a: Required value"),
-        (json!({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}}), json!([{}]), "spec.f[0].a: Required value"),
-        (json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}), json!(["a", "a"]), r#"spec.f[1]: Duplicate value: "a""#),
+        (
+            json!({"type": "integer"}),
+            json!("x"),
+            r#"spec.f: Invalid value: "string": spec.f in body must be of type integer: "string""#,
+        ),
+        (
+            json!({"type": "integer"}),
+            json!(1.5),
+            r#"spec.f: Invalid value: "number": spec.f in body must be of type integer: "number""#,
+        ),
+        (
+            json!({"type": "string"}),
+            json!(null),
+            r#"spec.f: Invalid value: "null": spec.f in body must be of type string: "null""#,
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string"}}),
+            json!({}),
+            r#"spec.f: Invalid value: "object": spec.f in body must be of type array: "object""#,
+        ),
+        (
+            json!({"x-kubernetes-int-or-string": true}),
+            json!(true),
+            r#"spec.f: Invalid value: "boolean": spec.f in body must be of type integer,string: "boolean""#,
+        ),
+        (
+            json!({"type": "integer", "minimum": 1}),
+            json!(0),
+            "spec.f: Invalid value: 0: spec.f in body should be greater than or equal to 1",
+        ),
+        (
+            json!({"type": "integer", "minimum": 1, "exclusiveMinimum": true}),
+            json!(1),
+            "spec.f: Invalid value: 1: spec.f in body should be greater than 1",
+        ),
+        (
+            json!({"type": "integer", "maximum": 65535}),
+            json!(70000),
+            "spec.f: Invalid value: 70000: spec.f in body should be less than or equal to 65535",
+        ),
+        (
+            json!({"type": "integer", "maximum": 1000000}),
+            json!(1000001),
+            "spec.f: Invalid value: 1000001: spec.f in body should be less than or equal to 1e+06",
+        ),
+        (
+            json!({"type": "number", "maximum": 0.5, "exclusiveMaximum": true}),
+            json!(0.5),
+            "spec.f: Invalid value: 0.5: spec.f in body should be less than 0.5",
+        ),
+        (
+            json!({"type": "integer", "multipleOf": 2}),
+            json!(3),
+            "spec.f: Invalid value: 3: spec.f in body should be a multiple of 2",
+        ),
+        (
+            json!({"type": "string", "maxLength": 2}),
+            json!("abc"),
+            "spec.f: Too long: may not be more than 2 bytes",
+        ),
+        (
+            json!({"type": "string", "minLength": 2}),
+            json!("a"),
+            r#"spec.f: Invalid value: "a": spec.f in body should be at least 2 chars long"#,
+        ),
+        (
+            json!({"type": "string", "pattern": "^a$"}),
+            json!("b"),
+            r#"spec.f: Invalid value: "b": spec.f in body should match '^a$'"#,
+        ),
+        (
+            json!({"type": "string", "enum": ["a", "b"]}),
+            json!("x"),
+            r#"spec.f: Unsupported value: "x": supported values: "a", "b""#,
+        ),
+        (
+            json!({"type": "integer", "enum": [1, 2]}),
+            json!(3),
+            r#"spec.f: Unsupported value: 3: supported values: "1", "2""#,
+        ),
+        (
+            json!({"type": "string", "format": "date-time"}),
+            json!("now"),
+            r#"spec.f: Invalid value: "now": spec.f in body must be of type date-time: "now""#,
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string"}, "maxItems": 1}),
+            json!(["a", "b"]),
+            "spec.f: Too many: 2: must have at most 1 item",
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string"}, "minItems": 1}),
+            json!([]),
+            "spec.f: Invalid value: 0: spec.f in body should have at least 1 items",
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 1}),
+            json!({"a": "", "b": ""}),
+            "spec.f: Invalid value: 2: spec.f in body should have at most 1 properties",
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1}),
+            json!({}),
+            "spec.f: Invalid value: 0: spec.f in body should have at least 1 properties",
+        ),
+        (
+            json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            json!({"a": 1}),
+            r#"spec.f.a: Invalid value: "integer": spec.f.a in body must be of type string: "integer""#,
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}),
+            json!({}),
+            "spec.f.a: Required value",
+        ),
+        (
+            json!({"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}}),
+            json!([{}]),
+            "spec.f[0].a: Required value",
+        ),
+        (
+            json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"}),
+            json!(["a", "a"]),
+            r#"spec.f[1]: Duplicate value: "a""#,
+        ),
         (
             json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["n"], "items": {"type": "object", "required": ["n"], "properties": {"n": {"type": "string"}}}}),
             json!([{"n": "a"}, {"n": "a"}]),
             r#"spec.f[1]: Duplicate value: {"n":"a"}"#,
         ),
-        (json!({"type": "integer", "not": {"minimum": 10}}), json!(10), r#"<nil>: Invalid value: "": "spec.f" must not validate the schema (not)"#),
+        (
+            json!({"type": "integer", "not": {"minimum": 10}}),
+            json!(10),
+            r#"<nil>: Invalid value: "": "spec.f" must not validate the schema (not)"#,
+        ),
     ] {
         assert_eq!(faults(schema.clone(), value), [wanted], "{schema}");
     }
@@ -95,7 +206,9 @@ fn junctors_tell_what_failed_and_the_faults_inside() {
     );
     assert_eq!(
         faults(one_of, json!({"a": "", "b": ""})),
-        [r#"<nil>: Invalid value: "": "spec.f" must validate one and only one schema (oneOf). Found 2 valid alternatives"#]
+        [
+            r#"<nil>: Invalid value: "": "spec.f" must validate one and only one schema (oneOf). Found 2 valid alternatives"#
+        ]
     );
     assert_eq!(
         faults(json!({"type": "integer", "anyOf": [{"minimum": 5}, {"maximum": 1}]}), json!(3)),
@@ -116,14 +229,20 @@ fn junctors_tell_what_failed_and_the_faults_inside() {
 #[test]
 fn a_fault_carries_its_machine_readable_reason() {
     let reason = |schema: Value, value: Value| {
-        spec(json!({"f": schema})).validate(&json!({"spec": {"f": value}}), None).first().map(|cause| cause.reason)
+        spec(json!({"f": schema}))
+            .validate(&json!({"spec": {"f": value}}), None)
+            .first()
+            .map(|cause| cause.reason)
     };
     assert_eq!(reason(json!({"type": "string"}), json!(1)), Some("FieldValueTypeInvalid"));
     assert_eq!(reason(json!({"type": "string", "maxLength": 0}), json!("a")), Some("FieldValueTooLong"));
     assert_eq!(reason(json!({"type": "string", "enum": ["a"]}), json!("b")), Some("FieldValueNotSupported"));
     assert_eq!(reason(json!({"type": "string", "pattern": "a"}), json!("b")), Some("FieldValueInvalid"));
     assert_eq!(
-        reason(json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}), json!({})),
+        reason(
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}),
+            json!({})
+        ),
         Some("FieldValueRequired")
     );
 }
@@ -139,7 +258,8 @@ fn an_update_tolerates_what_it_does_not_touch() {
         },
         "atomic": {"type": "array", "items": {"type": "integer", "maximum": 1}},
     }));
-    let check = |new: Value, old: Value| told(&schema.validate(&json!({"spec": new}), Some(&json!({"spec": old}))));
+    let check =
+        |new: Value, old: Value| told(&schema.validate(&json!({"spec": new}), Some(&json!({"spec": old}))));
 
     let none: [&str; 0] = [];
     assert_eq!(check(json!({"old": "b", "other": 2}), json!({"old": "b", "other": 1})), none);
@@ -262,7 +382,10 @@ fn nulls_are_pruned_before_defaulting_unless_they_are_allowed() {
 fn a_schema_that_is_not_structural_is_refused_with_kubernetes_words() {
     for (openapi, wanted) in [
         (json!({}), vec!["type: Required value: must not be empty at the root"]),
-        (json!({"type": "array", "items": {"type": "string"}}), vec![r#"type: Invalid value: "array": must be object at the root"#]),
+        (
+            json!({"type": "array", "items": {"type": "string"}}),
+            vec![r#"type: Invalid value: "array": must be object at the root"#],
+        ),
         (
             json!({"type": "object", "properties": {"spec": {}}}),
             vec!["properties[spec].type: Required value: must not be empty for specified object fields"],
@@ -271,7 +394,10 @@ fn a_schema_that_is_not_structural_is_refused_with_kubernetes_words() {
             json!({"type": "object", "properties": {"l": {"type": "array", "items": {}}}}),
             vec!["properties[l].items.type: Required value: must not be empty for specified array items"],
         ),
-        (json!({"type": "object", "properties": {"l": {"type": "array"}}}), vec!["properties[l].items: Required value: must be specified"]),
+        (
+            json!({"type": "object", "properties": {"l": {"type": "array"}}}),
+            vec!["properties[l].items: Required value: must be specified"],
+        ),
         (
             json!({"type": "object", "additionalProperties": {"type": "string"}}),
             vec!["additionalProperties: Forbidden: must not be used at the root"],
@@ -289,7 +415,9 @@ fn a_schema_that_is_not_structural_is_refused_with_kubernetes_words() {
         ),
         (
             json!({"type": "object", "properties": {"metadata": {"type": "object", "properties": {"labels": {"type": "object"}}}}}),
-            vec!["properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified"],
+            vec![
+                "properties[metadata]: Forbidden: must not specify anything other than name and generateName, but metadata is implicitly specified",
+            ],
         ),
         (
             json!({"type": "object", "properties": {"kind": {"type": "integer"}}}),
@@ -304,31 +432,40 @@ fn a_schema_that_is_not_structural_is_refused_with_kubernetes_words() {
         ),
         (
             json!({"type": "object", "properties": {"l": {"type": "array", "x-kubernetes-list-type": "map", "items": {"type": "object"}}}}),
-            vec!["properties[l].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map"],
+            vec![
+                "properties[l].x-kubernetes-list-map-keys: Required value: must not be empty if x-kubernetes-list-type is map",
+            ],
         ),
         (
             json!({"type": "object", "properties": {"l": {"type": "array", "x-kubernetes-list-type": "bag", "items": {"type": "string"}}}}),
-            vec![r#"properties[l].x-kubernetes-list-type: Unsupported value: "bag": supported values: "atomic", "set", "map""#],
+            vec![
+                r#"properties[l].x-kubernetes-list-type: Unsupported value: "bag": supported values: "atomic", "set", "map""#,
+            ],
         ),
-        (
-            json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}),
-            vec![],
-        ),
+        (json!({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}), vec![]),
         (
             json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}}}),
-            vec!["properties[a].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic"],
+            vec![
+                "properties[a].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+            ],
         ),
         (
             json!({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": {"type": "string"}}}}),
-            vec!["properties[a].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive"],
+            vec![
+                "properties[a].additionalProperties: Forbidden: additionalProperties and properties are mutual exclusive",
+            ],
         ),
         (
             json!({"type": "object", "properties": {"a": {"type": "object", "x-kubernetes-embedded-resource": true}}}),
-            vec!["properties[a].properties: Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields"],
+            vec![
+                "properties[a].properties: Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields",
+            ],
         ),
         (
             json!({"type": "object", "properties": {"a": {"type": "string", "default": 1}}}),
-            vec![r#"properties[a].default: Invalid value: "integer": properties[a].default in body must be of type string: "integer""#],
+            vec![
+                r#"properties[a].default: Invalid value: "integer": properties[a].default in body must be of type string: "integer""#,
+            ],
         ),
     ] {
         let causes = told(&Schema::parse(&openapi).expect_err(&format!("{openapi} is refused")));

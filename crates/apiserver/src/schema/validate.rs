@@ -11,7 +11,8 @@ use crate::Cause;
 use crate::kinds::quantity;
 
 /// After one of these the object may not have the shape that rules rely on.
-const BLOCKING: &[&str] = &["FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"];
+const BLOCKING: &[&str] =
+    &["FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"];
 
 pub(super) fn validate(schema: &Schema, new: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
@@ -88,7 +89,13 @@ fn type_matches(schema: &Schema, value: &Value, path: Path, causes: &mut Vec<Cau
     false
 }
 
-fn object(schema: &Schema, fields: &Map<String, Value>, old: Option<&Value>, path: Path, causes: &mut Vec<Cause>) {
+fn object(
+    schema: &Schema,
+    fields: &Map<String, Value>,
+    old: Option<&Value>,
+    path: Path,
+    causes: &mut Vec<Cause>,
+) {
     for name in &schema.required {
         if !fields.contains_key(name) {
             causes.push(required(path.field(name), ""));

@@ -19,18 +19,20 @@ pub enum Target {
 }
 
 impl Target {
-    fn path(&self) -> String {
+    /// API group, resource and name.
+    pub(super) fn resource(&self) -> (&'static str, &'static str, &str) {
         match self {
             Self::Validating(name) => {
-                format!("/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{name}")
+                ("admissionregistration.k8s.io", "validatingwebhookconfigurations", name)
             }
-            Self::Mutating(name) => {
-                format!("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/{name}")
-            }
-            Self::Conversion(name) => {
-                format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
-            }
+            Self::Mutating(name) => ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", name),
+            Self::Conversion(name) => ("apiextensions.k8s.io", "customresourcedefinitions", name),
         }
+    }
+
+    fn path(&self) -> String {
+        let (group, resource, name) = self.resource();
+        format!("/apis/{group}/v1/{resource}/{name}")
     }
 
     fn describe(&self) -> String {

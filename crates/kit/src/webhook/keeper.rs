@@ -16,7 +16,10 @@ use super::{
     inject::{self, Target},
     slot::CertSlot,
 };
-use crate::Clock;
+use crate::{
+    Clock,
+    access::{Access, Reach, Verb},
+};
 
 /// A Secret that somebody deletes or edits is noticed within this time.
 const LOOK_EVERY: SignedDuration = SignedDuration::from_hours(1);
@@ -74,6 +77,20 @@ impl Keeper {
     pub fn trusted_by(mut self, target: Target) -> Self {
         self.targets.push(target);
         self
+    }
+
+    /// What this needs to be allowed to do.
+    pub fn access(&self) -> Vec<Access> {
+        let mut access = vec![
+            Access::new("", "secrets", [Verb::Create], Reach::Home),
+            Access::new("", "secrets", [Verb::Get, Verb::Update], Reach::Home).named([self.secret.clone()]),
+        ];
+        for target in &self.targets {
+            let (group, resource, name) = target.resource();
+            let patch = Access::new(group, resource, [Verb::Get, Verb::Patch], Reach::Cluster);
+            access.push(patch.named([name.to_owned()]));
+        }
+        access
     }
 
     /// Keeps `slot` filled and the targets informed, until `stop`. Failures are logged and tried again.

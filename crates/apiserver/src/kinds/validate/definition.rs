@@ -53,7 +53,11 @@ fn versions(spec: &Value, old: Option<&Value>, at: Path, causes: &mut Vec<Cause>
     let at_versions = at.field("versions");
     let stored = versions.iter().filter(|version| version.get("storage") == Some(&Value::Bool(true))).count();
     if stored != 1 {
-        causes.push(invalid(at_versions, &json!(versions), "must have exactly one version marked as storage version"));
+        causes.push(invalid(
+            at_versions,
+            &json!(versions),
+            "must have exactly one version marked as storage version",
+        ));
     }
     let schema_of = |version: &Value| version.pointer("/schema/openAPIV3Schema").cloned();
     // One schema for all versions is reported where it used to stand, before versions had their own.
@@ -75,13 +79,20 @@ fn versions(spec: &Value, old: Option<&Value>, at: Path, causes: &mut Vec<Cause>
         };
         // What was accepted once stays accepted, or an old definition could never be changed again.
         let before = old.map(|old| list(old, "/versions")).unwrap_or_default();
-        if before.iter().any(|earlier| text(earlier, "/name") == name && schema_of(earlier).as_ref() == Some(&schema)) {
+        if before
+            .iter()
+            .any(|earlier| text(earlier, "/name") == name && schema_of(earlier).as_ref() == Some(&schema))
+        {
             continue;
         }
         if shared && i > 0 {
             continue;
         }
-        let place = if shared { "spec.validation.openAPIV3Schema".into() } else { at_schema.field("openAPIV3Schema").to_string() };
+        let place = if shared {
+            "spec.validation.openAPIV3Schema".into()
+        } else {
+            at_schema.field("openAPIV3Schema").to_string()
+        };
         match Schema::parse(&schema) {
             Ok(parsed) => selectable(version, &parsed, at, causes),
             Err(faults) => causes.extend(faults.into_iter().map(|fault| below(&place, fault))),
@@ -106,8 +117,14 @@ fn selectable(version: &Value, schema: &Schema, at: Path, causes: &mut Vec<Cause
         let found = keys.try_fold(schema, |schema, key| schema.properties.get(key).map(AsRef::as_ref));
         match found.and_then(|found| found.kind).map(crate::schema::Type::name) {
             Some("string" | "integer" | "boolean") if !path.starts_with(".metadata") => {}
-            Some(_) => causes.push(invalid(at, &json!(path), "must point to a field of type string, boolean or integer")),
-            None => causes.push(invalid(at, &json!(path), "is an invalid path: does not refer to a valid field")),
+            Some(_) => causes.push(invalid(
+                at,
+                &json!(path),
+                "must point to a field of type string, boolean or integer",
+            )),
+            None => {
+                causes.push(invalid(at, &json!(path), "is an invalid path: does not refer to a valid field"))
+            }
         }
     }
 }

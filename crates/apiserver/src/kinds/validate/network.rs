@@ -85,7 +85,11 @@ pub(super) fn ingress(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
                 causes.push(not_supported(at.field("pathType"), &json!(kind), &kinds.map(Value::from)));
             }
             if matches!(kind, "Exact" | "Prefix") && !text(path, "/path").starts_with('/') {
-                causes.push(invalid(at.field("path"), &json!(text(path, "/path")), "must be an absolute path"));
+                causes.push(invalid(
+                    at.field("path"),
+                    &json!(text(path, "/path")),
+                    "must be an absolute path",
+                ));
             }
         }
     }

@@ -41,7 +41,9 @@ fn pod_spec(spec: &Value, path: Path, causes: &mut Vec<Cause>) {
     }
     one_of(spec, "restartPolicy", &["Always", "OnFailure", "Never"], path, causes);
     one_of(spec, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"], path, causes);
-    if let Some(seconds) = spec.get("terminationGracePeriodSeconds").filter(|v| v.as_i64().is_some_and(|s| s < 0)) {
+    if let Some(seconds) =
+        spec.get("terminationGracePeriodSeconds").filter(|v| v.as_i64().is_some_and(|s| s < 0))
+    {
         let why = "must be greater than or equal to 0";
         causes.push(invalid(path.field("terminationGracePeriodSeconds"), seconds, why));
     }
@@ -73,7 +75,11 @@ fn container(container: &Value, volumes: &[&str], path: Path, causes: &mut Vec<C
         let at = at_mounts.index(i);
         let name = text(mount, "/name");
         if !name.is_empty() && !volumes.contains(&name) {
-            causes.push(Cause::new("FieldValueNotFound", at.field("name").to_string(), format!("Not found: {name:?}")));
+            causes.push(Cause::new(
+                "FieldValueNotFound",
+                at.field("name").to_string(),
+                format!("Not found: {name:?}"),
+            ));
         }
         let mount_path = text(mount, "/mountPath");
         if list(container, "/volumeMounts").iter().take(i).any(|m| text(m, "/mountPath") == mount_path) {
@@ -84,7 +90,8 @@ fn container(container: &Value, volumes: &[&str], path: Path, causes: &mut Vec<C
 }
 
 fn requests_within_limits(container: &Value, path: Path, causes: &mut Vec<Cause>) {
-    let (at_resources, resources) = (path.field("resources"), container.get("resources").unwrap_or(&Value::Null));
+    let (at_resources, resources) =
+        (path.field("resources"), container.get("resources").unwrap_or(&Value::Null));
     let at = at_resources.field("requests");
     for (name, request) in super::entries(resources, "requests") {
         let limit = resources.get("limits").and_then(|limits| limits.get(name));
@@ -153,7 +160,11 @@ pub(super) fn workload(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) 
             let labels = spec.pointer("/template/metadata/labels").cloned().unwrap_or_else(|| json!({}));
             if !selects(selector, &labels) {
                 let at = at_template.field("metadata");
-                causes.push(invalid(at.field("labels"), &labels, "`selector` does not match template `labels`"));
+                causes.push(invalid(
+                    at.field("labels"),
+                    &labels,
+                    "`selector` does not match template `labels`",
+                ));
             }
         }
     }
@@ -209,7 +220,9 @@ pub(super) fn job(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
 }
 
 fn job_spec(spec: &Value, path: Path, causes: &mut Vec<Cause>) {
-    for field in ["parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"] {
+    for field in
+        ["parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"]
+    {
         if let Some(value) = spec.get(field).filter(|v| v.as_i64().is_some_and(|v| v < 0)) {
             causes.push(invalid(path.field(field), value, "must be greater than or equal to 0"));
         }
@@ -258,7 +271,11 @@ pub(super) fn claim(new: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
         (None, _) => causes.push(required(at_resources.key("storage"), "")),
         (Some(n), _) if n <= 0 => {
             let at = at_resources.field("requests");
-            causes.push(invalid(at.key("storage"), &spec["resources"]["requests"]["storage"], "must be greater than zero"));
+            causes.push(invalid(
+                at.key("storage"),
+                &spec["resources"]["requests"]["storage"],
+                "must be greater than zero",
+            ));
         }
         (Some(new), Some(old)) if new < old => {
             let at = at_resources.field("requests");
@@ -298,6 +315,10 @@ pub(super) fn autoscaler(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>
     if let (Some(min), Some(max)) = (min, max)
         && max < min
     {
-        causes.push(invalid("spec.maxReplicas", &json!(max), "must be greater than or equal to `minReplicas`"));
+        causes.push(invalid(
+            "spec.maxReplicas",
+            &json!(max),
+            "must be greater than or equal to `minReplicas`",
+        ));
     }
 }

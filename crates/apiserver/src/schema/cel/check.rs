@@ -36,25 +36,84 @@ const FUNCTIONS: &[(Type, &[&str])] = &[
     (
         Type::Bool,
         &[
-            "contains", "startsWith", "endsWith", "matches", "bool", "isSorted", "isURL", "isIP", "isCIDR", "isQuantity",
-            "isSemver", "isInteger", "isGreaterThan", "isLessThan", "containsIP", "containsCIDR", "isUnspecified",
-            "isLoopback", "isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast", "ip.isCanonical",
-            "sets.contains", "sets.equivalent", "sets.intersects", "math.isNaN", "math.isInf", "math.isFinite", "hasValue",
+            "contains",
+            "startsWith",
+            "endsWith",
+            "matches",
+            "bool",
+            "isSorted",
+            "isURL",
+            "isIP",
+            "isCIDR",
+            "isQuantity",
+            "isSemver",
+            "isInteger",
+            "isGreaterThan",
+            "isLessThan",
+            "containsIP",
+            "containsCIDR",
+            "isUnspecified",
+            "isLoopback",
+            "isLinkLocalMulticast",
+            "isLinkLocalUnicast",
+            "isGlobalUnicast",
+            "ip.isCanonical",
+            "sets.contains",
+            "sets.equivalent",
+            "sets.intersects",
+            "math.isNaN",
+            "math.isInf",
+            "math.isFinite",
+            "hasValue",
         ],
     ),
     (
         Type::Int,
         &[
-            "size", "int", "indexOf", "lastIndexOf", "compareTo", "asInteger", "sign", "family", "prefixLength", "major",
-            "minor", "patch", "getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek",
-            "getHours", "getMinutes", "getSeconds", "getMilliseconds",
+            "size",
+            "int",
+            "indexOf",
+            "lastIndexOf",
+            "compareTo",
+            "asInteger",
+            "sign",
+            "family",
+            "prefixLength",
+            "major",
+            "minor",
+            "patch",
+            "getFullYear",
+            "getMonth",
+            "getDayOfYear",
+            "getDayOfMonth",
+            "getDate",
+            "getDayOfWeek",
+            "getHours",
+            "getMinutes",
+            "getSeconds",
+            "getMilliseconds",
         ],
     ),
     (
         Type::String,
         &[
-            "string", "charAt", "lowerAscii", "upperAscii", "replace", "substring", "trim", "join", "format", "find",
-            "getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "strings.quote", "base64.encode",
+            "string",
+            "charAt",
+            "lowerAscii",
+            "upperAscii",
+            "replace",
+            "substring",
+            "trim",
+            "join",
+            "format",
+            "find",
+            "getScheme",
+            "getHost",
+            "getHostname",
+            "getPort",
+            "getEscapedPath",
+            "strings.quote",
+            "base64.encode",
             "jsonpatch.escapeKey",
         ],
     ),
@@ -66,14 +125,63 @@ const FUNCTIONS: &[(Type, &[&str])] = &[
     (
         Type::Dyn,
         &[
-            "dyn", "min", "max", "sum", "first", "last", "flatten", "distinct", "reverse", "slice", "sort", "split",
-            "findAll", "getQuery", "url", "ip", "cidr", "masked", "quantity", "add", "sub", "semver", "lists.range",
-            "validate", "value", "optional.none", "optional.of", "optional.ofNonZeroValue", "math.abs", "math.ceil",
-            "math.floor", "math.greatest", "math.least", "math.round", "math.sign", "math.sqrt", "math.trunc",
-            "math.bitAnd", "math.bitOr", "math.bitXor", "math.bitNot", "math.bitShiftLeft", "math.bitShiftRight",
-            "format.named", "format.byte", "format.date", "format.datetime", "format.uri", "format.uuid",
-            "format.dns1035Label", "format.dns1035LabelPrefix", "format.dns1123Label", "format.dns1123LabelPrefix",
-            "format.dns1123Subdomain", "format.dns1123SubdomainPrefix", "format.labelValue", "format.qualifiedName",
+            "dyn",
+            "min",
+            "max",
+            "sum",
+            "first",
+            "last",
+            "flatten",
+            "distinct",
+            "reverse",
+            "slice",
+            "sort",
+            "split",
+            "findAll",
+            "getQuery",
+            "url",
+            "ip",
+            "cidr",
+            "masked",
+            "quantity",
+            "add",
+            "sub",
+            "semver",
+            "lists.range",
+            "validate",
+            "value",
+            "optional.none",
+            "optional.of",
+            "optional.ofNonZeroValue",
+            "math.abs",
+            "math.ceil",
+            "math.floor",
+            "math.greatest",
+            "math.least",
+            "math.round",
+            "math.sign",
+            "math.sqrt",
+            "math.trunc",
+            "math.bitAnd",
+            "math.bitOr",
+            "math.bitXor",
+            "math.bitNot",
+            "math.bitShiftLeft",
+            "math.bitShiftRight",
+            "format.named",
+            "format.byte",
+            "format.date",
+            "format.datetime",
+            "format.uri",
+            "format.uuid",
+            "format.dns1035Label",
+            "format.dns1035LabelPrefix",
+            "format.dns1123Label",
+            "format.dns1123LabelPrefix",
+            "format.dns1123Subdomain",
+            "format.dns1123SubdomainPrefix",
+            "format.labelValue",
+            "format.qualifiedName",
         ],
     ),
 ];
@@ -105,7 +213,9 @@ impl Type {
             (Some(JsonType::String), Some("byte")) => Self::Bytes,
             (Some(JsonType::String), _) => Self::String,
             (Some(JsonType::Array), _) => Self::List(inner(&schema.items)),
-            (Some(JsonType::Object), _) if schema.additional.is_some() => Self::Map(inner(&schema.additional)),
+            (Some(JsonType::Object), _) if schema.additional.is_some() => {
+                Self::Map(inner(&schema.additional))
+            }
             (Some(JsonType::Object), _) => Self::Object(schema.clone()),
         }
     }
@@ -136,7 +246,9 @@ impl Type {
             (Self::List(a), Self::List(b)) | (Self::Optional(a), Self::Optional(b)) => a.meets(b),
             (Self::Map(a), Self::Map(b)) => a.meets(b),
             (Self::Object(_), Self::Object(_) | Self::Map(_) | Self::Null) => true,
-            (Self::Map(_) | Self::Null | Self::Timestamp | Self::Duration, Self::Object(_) | Self::Null) => true,
+            (Self::Map(_) | Self::Null | Self::Timestamp | Self::Duration, Self::Object(_) | Self::Null) => {
+                true
+            }
             (Self::Null, Self::Timestamp | Self::Duration) => true,
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         }
@@ -170,7 +282,9 @@ pub(super) fn check(e: &IdedExpr, env: &Env) -> Checked {
         Expr::Map(map) => {
             let mut kinds = Vec::new();
             for entry in &map.entries {
-                let EntryExpr::MapEntry(entry) = &entry.expr else { return Err("unsupported message type".into()) };
+                let EntryExpr::MapEntry(entry) = &entry.expr else {
+                    return Err("unsupported message type".into());
+                };
                 check(&entry.key, env)?;
                 kinds.push(check(&entry.value, env)?);
             }
@@ -181,7 +295,9 @@ pub(super) fn check(e: &IdedExpr, env: &Env) -> Checked {
             Some(checked) => checked,
             None => self::call(call, env),
         },
-        Expr::Struct(literal) => Err(format!("undeclared reference to '{}' (in container '')", literal.type_name)),
+        Expr::Struct(literal) => {
+            Err(format!("undeclared reference to '{}' (in container '')", literal.type_name))
+        }
         Expr::Unspecified => Err("empty expression".into()),
     }
 }
@@ -330,15 +446,21 @@ fn call(call: &CallExpr, env: &Env) -> Checked {
 fn operator(name: &str, kinds: &[Type]) -> Option<Option<Type>> {
     let is_bool = |kind: &Type| matches!(kind, Type::Bool | Type::Dyn);
     Some(match (name, kinds) {
-        (operators::LOGICAL_AND | operators::LOGICAL_OR, [a, b]) => (is_bool(a) && is_bool(b)).then_some(Type::Bool),
+        (operators::LOGICAL_AND | operators::LOGICAL_OR, [a, b]) => {
+            (is_bool(a) && is_bool(b)).then_some(Type::Bool)
+        }
         (operators::LOGICAL_NOT | operators::NOT_STRICTLY_FALSE, [a]) => is_bool(a).then_some(Type::Bool),
         (operators::CONDITIONAL, [condition, a, b]) => {
             let kind = if matches!(a, Type::Dyn) { b } else { a };
             (is_bool(condition) && a.meets(b)).then(|| kind.clone())
         }
         (operators::EQUALS | operators::NOT_EQUALS, [a, b]) => a.meets(b).then_some(Type::Bool),
-        (operators::LESS | operators::LESS_EQUALS | operators::GREATER | operators::GREATER_EQUALS, [a, b]) => {
-            let ordered = |kind: &Type| !matches!(kind, Type::List(_) | Type::Map(_) | Type::Object(_) | Type::Null);
+        (
+            operators::LESS | operators::LESS_EQUALS | operators::GREATER | operators::GREATER_EQUALS,
+            [a, b],
+        ) => {
+            let ordered =
+                |kind: &Type| !matches!(kind, Type::List(_) | Type::Map(_) | Type::Object(_) | Type::Null);
             let numbers = a.is_number() && b.is_number();
             (numbers || (a.meets(b) && ordered(a) && ordered(b))).then_some(Type::Bool)
         }

@@ -211,7 +211,11 @@ fn operator(call: &CallExpr, scope: &Scope, budget: &Budget) -> Outcome {
             _ => Err(Fault::NoSuchOverload),
         },
         (
-            name @ (operators::ADD | operators::SUBSTRACT | operators::MULTIPLY | operators::DIVIDE | operators::MODULO),
+            name @ (operators::ADD
+            | operators::SUBSTRACT
+            | operators::MULTIPLY
+            | operators::DIVIDE
+            | operators::MODULO),
             [a, b],
         ) => arithmetic(name, value(a)?, value(b)?, budget),
         _ => function(call, scope, budget),
@@ -306,9 +310,10 @@ pub(super) fn elements(value: &Value) -> Result<Vec<Value>, Fault> {
 pub(super) fn equal(a: &Value, b: &Value, budget: &Budget) -> Result<bool, Fault> {
     budget.charge(1)?;
     Ok(match (a, b) {
-        (Value::Int(_) | Value::UInt(_) | Value::Float(_), Value::Int(_) | Value::UInt(_) | Value::Float(_)) => {
-            a.partial_cmp(b) == Some(Ordering::Equal)
-        }
+        (
+            Value::Int(_) | Value::UInt(_) | Value::Float(_),
+            Value::Int(_) | Value::UInt(_) | Value::Float(_),
+        ) => a.partial_cmp(b) == Some(Ordering::Equal),
         (Value::List(a), Value::List(b)) => {
             if a.len() != b.len() {
                 return Ok(false);
@@ -412,8 +417,15 @@ fn function(call: &CallExpr, scope: &Scope, budget: &Budget) -> Outcome {
         _ => None,
     };
     let receiver = call.target.as_deref().filter(|_| namespace.is_none());
-    let values = receiver.into_iter().chain(&call.args).map(|e| eval(e, scope, budget)).collect::<Result<Vec<_>, _>>()?;
+    let values = receiver
+        .into_iter()
+        .chain(&call.args)
+        .map(|e| eval(e, scope, budget))
+        .collect::<Result<Vec<_>, _>>()?;
     budget.charge(values.iter().map(size).sum::<usize>() / 10)?;
+    if let Some(namespace) = namespace {
+        return library(&call.func_name, Style::Qualified(namespace), values);
+    }
     match (call.func_name.as_str(), values.as_slice()) {
         ("dyn", [value]) if call.target.is_none() => Ok(value.clone()),
         ("size", [value]) => match value {
@@ -421,9 +433,15 @@ fn function(call: &CallExpr, scope: &Scope, budget: &Budget) -> Outcome {
             Value::Bytes(_) | Value::List(_) | Value::Map(_) => Ok(Value::Int(size(value) as i64)),
             _ => Err(Fault::NoSuchOverload),
         },
-        ("contains", [Value::String(text), Value::String(part)]) => Ok(Value::Bool(text.contains(part.as_str()))),
-        ("startsWith", [Value::String(text), Value::String(part)]) => Ok(Value::Bool(text.starts_with(part.as_str()))),
-        ("endsWith", [Value::String(text), Value::String(part)]) => Ok(Value::Bool(text.ends_with(part.as_str()))),
+        ("contains", [Value::String(text), Value::String(part)]) => {
+            Ok(Value::Bool(text.contains(part.as_str())))
+        }
+        ("startsWith", [Value::String(text), Value::String(part)]) => {
+            Ok(Value::Bool(text.starts_with(part.as_str())))
+        }
+        ("endsWith", [Value::String(text), Value::String(part)]) => {
+            Ok(Value::Bool(text.ends_with(part.as_str())))
+        }
         ("contains" | "startsWith" | "endsWith", _) => Err(Fault::NoSuchOverload),
         ("bool", [Value::Bool(b)]) => Ok(Value::Bool(*b)),
         ("bool", [Value::String(s)]) => match s.as_str() {
@@ -431,14 +449,7 @@ fn function(call: &CallExpr, scope: &Scope, budget: &Budget) -> Outcome {
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
             _ => Err(Fault::Other(format!("type conversion error from 'string' to 'bool': {s:?}"))),
         },
-        (name, _) => {
-            let style = match namespace {
-                Some(namespace) => Style::Qualified(namespace),
-                None if receiver.is_some() => Style::Method,
-                None => Style::Function,
-            };
-            library(name, style, values)
-        }
+        (name, _) => library(name, if receiver.is_some() { Style::Method } else { Style::Function }, values),
     }
 }
 

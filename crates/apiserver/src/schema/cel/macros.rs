@@ -9,7 +9,9 @@ use kube_cel::cel::common::ast::{CallExpr, Expr};
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{IdedExpr, Value};
 
-use super::eval::{Budget, Fault, Outcome, Scope, as_optional, elements, eval as value_of, key as as_key, truth};
+use super::eval::{
+    Budget, Fault, Outcome, Scope, as_optional, elements, eval as value_of, key as as_key, truth,
+};
 use super::value::optional;
 
 /// None when `call` is no macro.
@@ -88,7 +90,9 @@ fn or_else(
 /// The index and element of a list, or the key and value of a map.
 fn pairs(range: &Value) -> Result<Vec<(Value, Value)>, Fault> {
     match range {
-        Value::List(list) => Ok(list.iter().enumerate().map(|(i, v)| (Value::Int(i as i64), v.clone())).collect()),
+        Value::List(list) => {
+            Ok(list.iter().enumerate().map(|(i, v)| (Value::Int(i as i64), v.clone())).collect())
+        }
         Value::Map(map) => {
             let mut entries: Vec<(&Key, &Value)> = map.map.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
@@ -98,7 +102,13 @@ fn pairs(range: &Value) -> Result<Vec<(Value, Value)>, Fault> {
     }
 }
 
-fn with_pair(names: [&str; 2], pair: (Value, Value), body: &IdedExpr, scope: &Scope, budget: &Budget) -> Outcome {
+fn with_pair(
+    names: [&str; 2],
+    pair: (Value, Value),
+    body: &IdedExpr,
+    scope: &Scope,
+    budget: &Budget,
+) -> Outcome {
     let [first, second] = names;
     let outer = Scope { name: first, value: Ok(pair.0), outer: Some(scope) };
     value_of(body, &Scope { name: second, value: Ok(pair.1), outer: Some(&outer) }, budget)

@@ -74,10 +74,8 @@ fn rules_that_hold() {
         "self.since < timestamp('2027-01-01T00:00:00Z') && self.since.getFullYear() == 2026",
         "self.wait > duration('1h') && self.wait == duration('90m')",
         "self.key == b'hi' && size(self.key) == 2",
-        "type(self.percent) == string || self.percent == '25%'",
         "self.on ? self.replicas == 3 : false",
         "self.tags[0] == 'a' && self.tags.indexOf('c') == 2 && self.tags.join(',') == 'a,b,c'",
-        "self.name.split('r')[0] == 'g' && self.name.upperAscii().startsWith('GR') && self.name.replace('g', 'G')[0:0].size() == 0 || true",
         "quantity('1Gi').isGreaterThan(quantity('500Mi')) && isQuantity('2k')",
         "isURL('https://a.b/c') && url('https://a.b:80/c').getHost() == 'a.b:80'",
         "ip('10.0.0.1').family() == 4 && cidr('10.0.0.0/8').containsIP('10.1.1.1')",
@@ -99,9 +97,6 @@ fn rules_that_hold() {
         "string(self.replicas) == '3' && int('3') == 3 && double(self.replicas) == 3.0",
         "self == self",
     ] {
-        if expression.contains("type(") || expression.contains("[0:0]") {
-            continue;
-        }
         let schema = rule(expression);
         assert_eq!(told(&schema.validate(&world(), None)), Vec::<String>::new(), "{expression}");
     }
@@ -110,11 +105,26 @@ fn rules_that_hold() {
 #[test]
 fn rules_that_fail_say_so() {
     for (expression, wanted) in [
-        ("self.replicas > self.max", r#"spec: Invalid value: "object": failed rule: self.replicas > self.max"#),
-        ("self.inner.b > 0", r#"spec: Invalid value: "object": no such key: b evaluating rule: self.inner.b > 0"#),
-        ("self.tags[7] == ''", r#"spec: Invalid value: "object": index out of bounds: 7 evaluating rule: self.tags[7] == ''"#),
-        ("self.replicas / 0 > 1", r#"spec: Invalid value: "object": division by zero evaluating rule: self.replicas / 0 > 1"#),
-        ("self.labels['none'] == ''", r#"spec: Invalid value: "object": no such key: none evaluating rule: self.labels['none'] == ''"#),
+        (
+            "self.replicas > self.max",
+            r#"spec: Invalid value: "object": failed rule: self.replicas > self.max"#,
+        ),
+        (
+            "self.inner.b > 0",
+            r#"spec: Invalid value: "object": no such key: b evaluating rule: self.inner.b > 0"#,
+        ),
+        (
+            "self.tags[7] == ''",
+            r#"spec: Invalid value: "object": index out of bounds: 7 evaluating rule: self.tags[7] == ''"#,
+        ),
+        (
+            "self.replicas / 0 > 1",
+            r#"spec: Invalid value: "object": division by zero evaluating rule: self.replicas / 0 > 1"#,
+        ),
+        (
+            "self.labels['none'] == ''",
+            r#"spec: Invalid value: "object": no such key: none evaluating rule: self.labels['none'] == ''"#,
+        ),
         (
             "self.percent > 5",
             r#"spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: self.percent > 5"#,
@@ -132,12 +142,27 @@ fn a_rule_says_what_its_author_wrote_where_its_author_pointed() {
             json!({"rule": "false", "message": "never", "messageExpression": "'replicas ' + string(self.replicas)"}),
             r#"spec: Invalid value: "object": replicas 3"#,
         ),
-        (json!({"rule": "false", "message": "never", "messageExpression": "self.inner.b > 0 ? 'a' : 'b'"}), r#"spec: Invalid value: "object": never"#),
-        (json!({"rule": "false", "message": "no", "fieldPath": ".inner.a"}), r#"spec.inner.a: Invalid value: "object": no"#),
-        (json!({"rule": "false", "message": "no", "fieldPath": ".labels['a.b']"}), r#"spec.labels[a.b]: Invalid value: "object": no"#),
+        (
+            json!({"rule": "false", "message": "never", "messageExpression": "self.inner.b > 0 ? 'a' : 'b'"}),
+            r#"spec: Invalid value: "object": never"#,
+        ),
+        (
+            json!({"rule": "false", "message": "no", "fieldPath": ".inner.a"}),
+            r#"spec.inner.a: Invalid value: "object": no"#,
+        ),
+        (
+            json!({"rule": "false", "message": "no", "fieldPath": ".labels['a.b']"}),
+            r#"spec.labels[a.b]: Invalid value: "object": no"#,
+        ),
         (json!({"rule": "false", "message": "no", "reason": "FieldValueForbidden"}), "spec: Forbidden: no"),
-        (json!({"rule": "false", "message": "no", "reason": "FieldValueRequired"}), "spec: Required value: no"),
-        (json!({"rule": "false", "message": "no", "reason": "FieldValueDuplicate"}), r#"spec: Duplicate value: "object""#),
+        (
+            json!({"rule": "false", "message": "no", "reason": "FieldValueRequired"}),
+            "spec: Required value: no",
+        ),
+        (
+            json!({"rule": "false", "message": "no", "reason": "FieldValueDuplicate"}),
+            r#"spec: Duplicate value: "object""#,
+        ),
     ] {
         let schema = with_rules(json!([rule])).unwrap();
         assert_eq!(told(&schema.validate(&world(), None)), [wanted]);
@@ -152,24 +177,44 @@ fn a_rule_that_cannot_be_right_refuses_the_schema() {
         (json!({"rule": "self.open.anything == 1"}), "rule", "undefined field 'anything'"),
         (json!({"rule": "self.tags.all(t, t.length() > 0)"}), "rule", "undeclared reference to 'length'"),
         (json!({"rule": "other.replicas > 0"}), "rule", "undeclared reference to 'other'"),
-        (json!({"rule": "self.replicas > 'a'"}), "rule", "found no matching overload for '_>_' applied to '(int, string)'"),
-        (json!({"rule": "self.name == 1"}), "rule", "found no matching overload for '_==_' applied to '(string, int)'"),
+        (
+            json!({"rule": "self.replicas > 'a'"}),
+            "rule",
+            "found no matching overload for '_>_' applied to '(int, string)'",
+        ),
+        (
+            json!({"rule": "self.name == 1"}),
+            "rule",
+            "found no matching overload for '_==_' applied to '(string, int)'",
+        ),
         (json!({"rule": "self.name.a"}), "rule", "type 'string' does not support field selection"),
         (json!({"rule": "self.replicas.all(x, true)"}), "rule", "cannot be range of a comprehension"),
         (json!({"rule": "self.replicas"}), "rule", "cel expression must evaluate to a bool"),
         (json!({"rule": "self.replicas >"}), "rule", "compilation failed: ERROR"),
         (json!({"rule": "Foo{a: 1} == self"}), "rule", "undeclared reference to 'Foo'"),
         (json!({"rule": ""}), "rule", "rule is not specified"),
-        (json!({"rule": "true", "messageExpression": "self.replicas"}), "messageExpression", "messageExpression must evaluate to a string"),
+        (
+            json!({"rule": "true", "messageExpression": "self.replicas"}),
+            "messageExpression",
+            "messageExpression must evaluate to a string",
+        ),
         (json!({"rule": "true", "messageExpression": "self."}), "messageExpression", "compilation failed"),
         (json!({"rule": "true", "fieldPath": ".none"}), "fieldPath", "does not refer to a valid field"),
         (json!({"rule": "true", "fieldPath": "spec"}), "fieldPath", "expected [ or ."),
         (json!({"rule": "true", "reason": "Because"}), "reason", "Unsupported value"),
-        (json!({"rule": "true\n&& true"}), "message", "message must be specified if rule contains line breaks"),
+        (
+            json!({"rule": "true\n&& true"}),
+            "message",
+            "message must be specified if rule contains line breaks",
+        ),
         (json!({"rule": "true", "optionalOldSelf": true}), "optionalOldSelf", "oldSelf is not used"),
     ] {
         let causes = with_rules(json!([{"rule": "true"}, rule])).expect_err(&format!("{rule} is refused"));
-        assert_eq!(causes[0].field, format!("properties[spec].x-kubernetes-validations[1].{field}"), "{rule}");
+        assert_eq!(
+            causes[0].field,
+            format!("properties[spec].x-kubernetes-validations[1].{field}"),
+            "{rule}"
+        );
         assert!(causes[0].message.contains(why), "{rule}: {}", causes[0].message);
     }
 }
@@ -192,8 +237,10 @@ fn list_with_transition(list_type: Value) -> Result<Schema, Vec<Cause>> {
 
 #[test]
 fn a_transition_rule_runs_where_the_old_value_is_known() {
-    let schema =
-        list_with_transition(json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]})).unwrap();
+    let schema = list_with_transition(
+        json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
+    )
+    .unwrap();
     let object = |items: Value| json!({"items": items});
     let old = object(json!([{"name": "a", "size": 5}, {"name": "b", "size": 1}]));
     let check = |new: Value, old: Option<&Value>| told(&schema.validate(&object(new), old));
@@ -202,7 +249,10 @@ fn a_transition_rule_runs_where_the_old_value_is_known() {
     assert_eq!(check(json!([{"name": "a", "size": 1}]), None), none, "a new object has no past");
     assert_eq!(check(json!([{"name": "b", "size": 1}, {"name": "a", "size": 6}]), Some(&old)), none);
     assert_eq!(
-        check(json!([{"name": "b", "size": 2}, {"name": "a", "size": 4}, {"name": "new", "size": 0}]), Some(&old)),
+        check(
+            json!([{"name": "b", "size": 2}, {"name": "a", "size": 4}, {"name": "new", "size": 0}]),
+            Some(&old)
+        ),
         [r#"items[1].size: Invalid value: "integer": may not shrink"#]
     );
 }
@@ -211,7 +261,9 @@ fn a_transition_rule_runs_where_the_old_value_is_known() {
 fn a_transition_rule_below_a_list_without_keys_is_refused() {
     let causes = list_with_transition(json!({})).unwrap_err();
     assert_eq!(causes.len(), 1);
-    assert!(causes[0].message.contains("oldSelf cannot be used on the uncorrelatable portion of the schema within properties[items]"));
+    assert!(causes[0].message.contains(
+        "oldSelf cannot be used on the uncorrelatable portion of the schema within properties[items]"
+    ));
 }
 
 #[test]
@@ -223,15 +275,20 @@ fn an_optional_old_self_is_asked_on_creation_too() {
     let object = |replicas: i64| json!({"spec": {"replicas": replicas}});
     assert_eq!(told(&schema.validate(&object(1), None)), Vec::<String>::new());
     assert_eq!(told(&schema.validate(&object(2), Some(&object(1)))), Vec::<String>::new());
-    assert_eq!(told(&schema.validate(&object(0), Some(&object(1)))), [r#"spec: Invalid value: "object": may not shrink"#]);
+    assert_eq!(
+        told(&schema.validate(&object(0), Some(&object(1)))),
+        [r#"spec: Invalid value: "object": may not shrink"#]
+    );
 
-    let only_created_once = with_rules(json!([{"rule": "oldSelf.hasValue()", "optionalOldSelf": true}])).unwrap();
+    let only_created_once =
+        with_rules(json!([{"rule": "oldSelf.hasValue()", "optionalOldSelf": true}])).unwrap();
     assert_eq!(only_created_once.validate(&object(1), None).len(), 1);
 }
 
 #[test]
 fn immutability_by_rule_is_judged_even_when_nothing_else_changed() {
-    let schema = with_rules(json!([{"rule": "self.name == oldSelf.name", "message": "name is immutable"}])).unwrap();
+    let schema =
+        with_rules(json!([{"rule": "self.name == oldSelf.name", "message": "name is immutable"}])).unwrap();
     let object = |name: &str| json!({"spec": {"name": name}});
     assert_eq!(told(&schema.validate(&object("a"), Some(&object("a")))), Vec::<String>::new());
     assert_eq!(
@@ -259,15 +316,22 @@ fn rules_at_the_root_and_on_values_of_maps_know_their_place() {
         "properties": {"m": {"type": "object", "additionalProperties": {"type": "integer", "x-kubernetes-validations": [{"rule": "self > 0", "message": "positive"}]}}},
     }))
     .unwrap();
-    let object = json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "y", "labels": {}}, "m": {"k": 0}});
+    let object =
+        json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "y", "labels": {}}, "m": {"k": 0}});
     assert_eq!(
         told(&schema.validate(&object, None)),
-        [r#"<nil>: Invalid value: "object": must start with x"#, r#"m[k]: Invalid value: "integer": positive"#]
+        [
+            r#"<nil>: Invalid value: "object": must start with x"#,
+            r#"m[k]: Invalid value: "integer": positive"#
+        ]
     );
     let labels = Schema::parse(&json!({
         "type": "object", "x-kubernetes-validations": [{"rule": "has(self.metadata.labels)"}],
     }));
-    assert!(labels.unwrap_err()[0].message.contains("undefined field 'labels'"), "of metadata only the names are seen");
+    assert!(
+        labels.unwrap_err()[0].message.contains("undefined field 'labels'"),
+        "of metadata only the names are seen"
+    );
 }
 
 #[test]
@@ -289,7 +353,11 @@ fn a_runaway_rule_is_stopped() {
     let numbers: Vec<i64> = (0..200).collect();
     let faults = told(&schema.validate(&json!({"spec": {"numbers": numbers}}), None));
     assert_eq!(faults.len(), 1, "nothing is run after it: {faults:?}");
-    assert!(faults[0].contains("no further validation rules will be run due to call cost exceeds limit"), "{}", faults[0]);
+    assert!(
+        faults[0].contains("no further validation rules will be run due to call cost exceeds limit"),
+        "{}",
+        faults[0]
+    );
 
     let doubling = (0..40).fold("x == ''".to_owned(), |body, _| format!("cel.bind(x, x + x, {body})"));
     let schema = rule(&format!("cel.bind(x, self.name, {doubling})"));

@@ -12,8 +12,27 @@ use crate::schema::{Schema, Type};
 
 /// Property names that are words of CEL.
 const RESERVED: &[&str] = &[
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
-    "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 pub(super) fn from_json(schema: &Schema, value: &Value) -> Cel {
@@ -27,7 +46,9 @@ pub(super) fn from_json(schema: &Schema, value: &Value) -> Cel {
         Value::String(text) => from_string(schema, text),
         Value::Array(elements) => {
             let items = schema.items.as_deref();
-            Cel::List(Arc::new(elements.iter().map(|e| items.map_or(Cel::Null, |s| from_json(s, e))).collect()))
+            Cel::List(Arc::new(
+                elements.iter().map(|e| items.map_or(Cel::Null, |s| from_json(s, e))).collect(),
+            ))
         }
         Value::Object(fields) => {
             let mut map = HashMap::with_capacity(fields.len());
@@ -67,7 +88,8 @@ fn is_unknown(schema: &Schema) -> bool {
 
 fn from_string(schema: &Schema, text: &str) -> Cel {
     let plain = || Cel::String(Arc::new(text.to_owned()));
-    let parsed = |function: &str| library(function, Style::Function, vec![plain()]).unwrap_or_else(|_| plain());
+    let parsed =
+        |function: &str| library(function, Style::Function, vec![plain()]).unwrap_or_else(|_| plain());
     match (schema.kind, schema.checks.format.as_deref()) {
         (Some(Type::String), Some("date-time")) => parsed("timestamp"),
         (Some(Type::String), Some("duration")) => parsed("duration"),
@@ -102,7 +124,8 @@ pub(super) fn escape(name: &str) -> Option<String> {
 
 /// The property that a rule means by `name`.
 pub(super) fn unescape<'a>(schema: &'a Schema, name: &str) -> Option<(&'a str, &'a Schema)> {
-    let (found, _) = schema.properties.iter().find(|(property, _)| escape(property).as_deref() == Some(name))?;
+    let (found, _) =
+        schema.properties.iter().find(|(property, _)| escape(property).as_deref() == Some(name))?;
     Some((found, accessible(schema, found)?))
 }
 

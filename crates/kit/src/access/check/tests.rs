@@ -156,6 +156,74 @@ fn an_operator_of_all_namespaces_gets_a_cluster_role_and_a_role_at_home() {
     declared.extend([Access::watch::<ConfigMap>(), Access::watch::<Namespace>()]);
     expect_test::expect![[r#"
         apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRole
+        metadata:
+          name: etcd-operator
+        rules:
+        - apiGroups:
+          - ""
+          resources:
+          - configmaps
+          - namespaces
+          verbs:
+          - list
+          - watch
+        - apiGroups:
+          - events.k8s.io
+          resources:
+          - events
+          verbs:
+          - create
+          - patch
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: ClusterRoleBinding
+        metadata:
+          name: etcd-operator
+        roleRef:
+          apiGroup: rbac.authorization.k8s.io
+          kind: ClusterRole
+          name: etcd-operator
+        subjects:
+        - kind: ServiceAccount
+          name: etcd-operator
+          namespace: capstan
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: Role
+        metadata:
+          name: etcd-operator-home
+          namespace: capstan
+        rules:
+        - apiGroups:
+          - coordination.k8s.io
+          resources:
+          - leases
+          verbs:
+          - create
+        - apiGroups:
+          - coordination.k8s.io
+          resourceNames:
+          - etcd-operator
+          resources:
+          - leases
+          verbs:
+          - get
+          - update
+        ---
+        apiVersion: rbac.authorization.k8s.io/v1
+        kind: RoleBinding
+        metadata:
+          name: etcd-operator-home
+          namespace: capstan
+        roleRef:
+          apiGroup: rbac.authorization.k8s.io
+          kind: Role
+          name: etcd-operator-home
+        subjects:
+        - kind: ServiceAccount
+          name: etcd-operator
+          namespace: capstan
     "#]]
     .assert_eq(&manifests(&declared, &install(Watched::All)).to_yaml().unwrap());
 }
