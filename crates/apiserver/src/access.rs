@@ -36,7 +36,8 @@ impl User {
         if let Some((namespace, _)) = service_account(name) {
             groups.extend(["system:serviceaccounts".into(), format!("system:serviceaccounts:{namespace}")]);
         }
-        let known = if name == "system:anonymous" { "system:unauthenticated" } else { "system:authenticated" };
+        let known =
+            if name == "system:anonymous" { "system:unauthenticated" } else { "system:authenticated" };
         groups.push(known.into());
         Self { name: name.into(), groups }
     }
@@ -59,7 +60,7 @@ fn service_account(user: &str) -> Option<(&str, &str)> {
 
 /// What is asked for, as RBAC sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Attributes {
+pub(crate) enum Attributes {
     Resource {
         verb: String,
         group: String,
@@ -77,7 +78,7 @@ pub enum Attributes {
 }
 
 /// May `user` do that?
-pub fn is_allowed(store: &Store, user: &User, wanted: &Attributes) -> bool {
+pub(crate) fn is_allowed(store: &Store, user: &User, wanted: &Attributes) -> bool {
     if user.is_admin() {
         return true;
     }
@@ -89,7 +90,7 @@ pub fn is_allowed(store: &Store, user: &User, wanted: &Attributes) -> bool {
 }
 
 /// Refuses what `user` may not do, in kube-apiserver's words.
-pub fn check(store: &Store, user: &User, wanted: &Attributes) -> Result<(), ApiError> {
+pub(crate) fn check(store: &Store, user: &User, wanted: &Attributes) -> Result<(), ApiError> {
     if is_allowed(store, user, wanted) {
         return Ok(());
     }
@@ -104,7 +105,9 @@ pub fn check(store: &Store, user: &User, wanted: &Attributes) -> Result<(), ApiE
                 namespace => format!("in the namespace \"{namespace}\""),
             };
             let user = &user.name;
-            let why = format!("User \"{user}\" cannot {verb} resource \"{resource}\" in API group \"{group}\" {place}");
+            let why = format!(
+                "User \"{user}\" cannot {verb} resource \"{resource}\" in API group \"{group}\" {place}"
+            );
             let plural = resource.split('/').next().unwrap_or(resource);
             ApiError::forbidden(group, plural, name, &why)
         }
@@ -112,7 +115,7 @@ pub fn check(store: &Store, user: &User, wanted: &Attributes) -> Result<(), ApiE
 }
 
 /// Whom the request acts for: the caller, or whom its `Impersonate-*` headers name if the caller may do that.
-pub fn impersonated(store: &Store, caller: User, headers: &http::HeaderMap) -> Result<User, ApiError> {
+pub(crate) fn impersonated(store: &Store, caller: User, headers: &http::HeaderMap) -> Result<User, ApiError> {
     let header = |name: &str| -> Vec<String> {
         headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
     };
@@ -153,7 +156,7 @@ pub fn impersonated(store: &Store, caller: User, headers: &http::HeaderMap) -> R
 }
 
 /// The roles that every cluster has from its first start, as far as operators meet them.
-pub fn bootstrap() -> Vec<Value> {
+pub(crate) fn bootstrap() -> Vec<Value> {
     let role = |name: &str, rules: Value| {
         json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
                "metadata": {"name": name, "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}, "rules": rules})

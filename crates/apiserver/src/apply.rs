@@ -1,7 +1,7 @@
 //! Server-side apply, and who owns what after every other write (KEP-555, structured-merge-diff v6).
 //!
 //! ```text
-//! apply:  live + intent ──merge──▶ merged ──prune──▶ without what the applier gave up ──compare──▶ conflicts, new owners
+//! apply:  live + intent ──merge──▶ both ──prune──▶ less what is given up ──compare──▶ conflicts, owners
 //! track:  old, new ──compare──▶ the writer owns what it changed; removed fields have no owner
 //! ```
 //!
@@ -22,7 +22,7 @@ mod validate;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::schema::Schema;
+use crate::schema::{Schema, Type as Kind};
 use compare::Change;
 use fieldset::FieldSet;
 use managers::{Entry, Id, Managers, Operation, managed_fields};
@@ -30,20 +30,20 @@ use owned::{fields_of, with_declared};
 use path::same;
 use typed::Type;
 
-pub use conflicts::{ApplyError, Conflict};
+pub(crate) use conflicts::ApplyError;
 
 /// Who writes, and through what.
 #[derive(Debug, Clone, Copy)]
-pub struct Manager<'a> {
+pub(crate) struct Manager<'a> {
     /// `fieldManager`, or the user agent up to its first `/`.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// `status`, `scale`, or empty for the object itself.
-    pub subresource: &'a str,
-    pub api_version: &'a str,
-    pub time: Timestamp,
+    pub(crate) subresource: &'a str,
+    pub(crate) api_version: &'a str,
+    pub(crate) time: Timestamp,
     /// What this way of writing never stores, and so never owns: `status` for the object itself where status is a
     /// subresource, `spec` for `/status`. Dotted paths.
-    pub reset: &'a [&'a str],
+    pub(crate) reset: &'a [&'a str],
 }
 
 /// Fields that nobody owns. Source: apimachinery's stripMeta.
@@ -62,12 +62,25 @@ const OWNERLESS: &[&str] = &[
     "metadata.resourceVersion",
 ];
 
+/// Fields that are structs and no pointers, or lists without `omitempty`, in the Go types of built-in kinds.
+const HELD: &[&str] = &[
+    "metadata",
+    "spec",
+    "status",
+    "template",
+    "jobTemplate",
+    "strategy",
+    "updateStrategy",
+    "containers",
+    "names",
+];
+
 /// Who owns what an object held before its managedFields were kept.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// Server-side apply of `intent` onto `live`: the merged object with its new managedFields. If nothing changes, `live` as it
 /// was. Defaults come after, from the schema, and belong to nobody.
-pub fn apply(
+pub(crate) fn apply(
     live: Option<&Value>,
     intent: &Value,
     manager: &Manager<'_>,
@@ -83,7 +96,7 @@ pub fn apply(
     let before = managers.clone();
     if managers.0.is_empty() && live.is_some() {
         let legacy = Manager { name: BEFORE_FIRST_APPLY, ..*manager };
-        record_update(&mut managers, &Change::between(ty, &json!({}), &old), &legacy);
+        record_update(&mut managers, &Change::between(ty, &blank(schema), &old), &legacy);
     }
     managers.follow_schema(ty);
 
@@ -127,7 +140,7 @@ pub fn apply(
 
 /// Keeps managedFields for create, update and every patch but apply: the writer gets what it changed, others lose it. `old` is
 /// `None` on create.
-pub fn track(old: Option<&Value>, new: &mut Value, manager: &Manager<'_>, schema: &Schema) {
+pub(crate) fn track(old: Option<&Value>, new: &mut Value, manager: &Manager<'_>, schema: &Schema) {
     let ty = Type::of(schema);
     let exists = old.is_some();
     let mut managers = known_managers(old, new, manager);
@@ -143,13 +156,16 @@ pub fn track(old: Option<&Value>, new: &mut Value, manager: &Manager<'_>, schema
     managers.encode(new);
 }
 
-/// What Go's type of a built-in kind holds before anything is set: structs that are no pointers, lists without `omitempty`.
-/// Creating an object does not add these, which decides where FieldsV1 has its dots. Empty for custom kinds.
+/// What Go's type of a built-in kind holds before anything is set. Creating an object does not add these, which decides
+/// where FieldsV1 has its dots. Empty for custom kinds.
 fn blank(schema: &Schema) -> Value {
-    let held = schema.properties.iter().filter_map(|(name, field)| {
-        let zero = field.native.as_ref()?.zero.as_ref()?;
-        let zero = if zero.is_object() { blank(field) } else { zero.clone() };
-        Some((name.clone(), zero))
+    if schema.native.is_none() {
+        return json!({});
+    }
+    let held = HELD.iter().filter_map(|name| {
+        let field = schema.properties.get(*name)?;
+        let value = if field.kind == Some(Kind::Array) { Value::Null } else { blank(field) };
+        Some(((*name).to_owned(), value))
     });
     Value::Object(held.collect())
 }

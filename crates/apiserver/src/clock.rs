@@ -1,7 +1,5 @@
 //! The server's wall clock: it moves with tokio's, so that paused time is paused here too.
 
-use std::time::Duration;
-
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
@@ -33,6 +31,3 @@ pub(crate) fn rfc3339(time: Timestamp) -> String {
 pub(crate) fn plus_seconds(time: Timestamp, seconds: i64) -> Timestamp {
     time.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(time)
 }
-
-/// Never: what a hanging request waits for.
-pub(crate) const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);

@@ -10,8 +10,15 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::{
-    Kind, Object, Store, access::User, clock::Clock, crd::Registry, faults::Faults, meta, record::Record,
+    ApiError, CommitError, Expect, Kind, Object, ObjectId, Store, access::User, clock::Clock, crd::Registry,
+    faults::Faults, meta, record::Record,
 };
+
+/// What etcd takes: 1.5 MiB per request.
+const MAX_OBJECT: usize = 3 * 512 * 1024;
+
+/// The object as stored, and the revision made; or why it did not go in.
+pub(crate) type Committed = Result<(Arc<Object>, Option<u64>), CommitError>;
 
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -60,16 +67,24 @@ impl Cluster {
         Duration::from_secs(self.with_rng(|rng| rng.u64(1800..3600)))
     }
 
-    /// The object as it is kept: in the storage version.
-    pub(crate) fn to_storage(&self, kind: &Kind, mut object: Value) -> Value {
+    /// Commits an object in its storage version; the revision is `None` when nothing changed.
+    pub(crate) fn commit(
+        &self,
+        kind: &Kind,
+        id: &ObjectId,
+        expect: Expect,
+        mut object: Value,
+    ) -> Result<Committed, ApiError> {
         if !kind.storage
             && let Some(storage) = self.registry.storage(&kind.group, &kind.plural)
         {
             set_version(&mut object, &storage.api_version());
         }
-        object
+        if is_larger_than(&object, MAX_OBJECT) {
+            return Err(ApiError::new(500, "", "etcdserver: request is too large"));
+        }
+        Ok(self.store.commit_event(id, expect, Some(object)))
     }
-
 }
 
 /// The stored object in the version of `kind`.
@@ -77,6 +92,32 @@ pub(crate) fn to_version(kind: &Arc<Kind>, object: &Arc<Object>) -> Value {
     let mut object = object.seen_as(kind).value().clone();
     set_version(&mut object, &kind.api_version());
     object
+}
+
+/// Is the JSON longer than that? Counts strings and keys only, and stops early.
+fn is_larger_than(value: &Value, limit: usize) -> bool {
+    fn spend(value: &Value, left: &mut usize) -> bool {
+        let spent = match value {
+            Value::String(text) => text.len(),
+            Value::Array(list) => return list.iter().all(|value| spend(value, left)),
+            Value::Object(map) => {
+                return map.iter().all(|(key, value)| take(key.len(), left) && spend(value, left));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        };
+        take(spent, left)
+    }
+    fn take(spent: usize, left: &mut usize) -> bool {
+        match left.checked_sub(spent) {
+            Some(rest) => {
+                *left = rest;
+                true
+            }
+            None => false,
+        }
+    }
+    let mut left = limit;
+    !spend(value, &mut left)
 }
 
 fn set_version(object: &mut Value, api_version: &str) {

@@ -132,7 +132,11 @@ fn foreground(store: &Store, graph: &Graph, id: &ObjectId, uid: &str) -> Vec<Act
     let blocking = graph.dependents(uid).into_iter().any(|dependent| {
         store.get(&dependent).is_some_and(|d| owners(d.value()).any(|owner| owner.uid == uid && owner.blocks))
     });
-    if blocking { Vec::new() } else { vec![Action::DropFinalizer { id: id.clone(), finalizer: meta::FOREGROUND }] }
+    if blocking {
+        Vec::new()
+    } else {
+        vec![Action::DropFinalizer { id: id.clone(), finalizer: meta::FOREGROUND }]
+    }
 }
 
 fn standing(store: &Store, registry: &Registry, owner: &OwnerRef<'_>, dependent: &ObjectId) -> Standing {
@@ -140,7 +144,8 @@ fn standing(store: &Store, registry: &Registry, owner: &OwnerRef<'_>, dependent:
     let Some(id) = owner_id(registry, owner, &dependent.namespace) else { return Standing::Present };
     match store.get(&id) {
         Some(found) if meta::text(found.value(), "uid") == owner.uid => {
-            let waits = meta::is_deleting(found.value()) && meta::finalizers(found.value()).contains(&meta::FOREGROUND);
+            let waits = meta::is_deleting(found.value())
+                && meta::finalizers(found.value()).contains(&meta::FOREGROUND);
             if waits && owner.blocks { Standing::Waiting } else { Standing::Present }
         }
         _ => Standing::Absent,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use serde_json::{Value, json};
 
 use crate::{
-    Event, Expect, ObjectId, Scope,
+    Change, Event, Expect, ObjectId, Scope,
     access::User,
     clock::rfc3339,
     cluster::Cluster,
@@ -26,8 +26,11 @@ pub(crate) async fn run(cluster: Weak<Cluster>, client: kube::Client) {
     let mut graph = Graph::default();
     loop {
         let Some(cluster) = cluster.upgrade() else { return };
-        // A compaction may overtake us; what was forgotten is still in the store.
-        let events = cluster.store.events_since(seen, usize::MAX).unwrap_or_default();
+        let events = cluster.store.events_since(seen, usize::MAX).unwrap_or_else(|_| {
+            // A compaction has overtaken us: what was forgotten is still in the store.
+            graph = Graph::default();
+            everything(&cluster)
+        });
         if events.is_empty() {
             drop(cluster);
             if revisions.changed().await.is_err() {
@@ -51,6 +54,13 @@ pub(crate) async fn run(cluster: Weak<Cluster>, client: kube::Client) {
     }
 }
 
+/// All objects as if they had just changed.
+fn everything(cluster: &Cluster) -> Vec<Event> {
+    let revision = cluster.store.revision();
+    let all = cluster.store.everything().into_iter();
+    all.map(|(id, object)| Event { revision, id, change: Change::Modified, object, previous: None }).collect()
+}
+
 /// Whom the collector looks at after a change: the object, those that depend on it, those that it depends on.
 fn concerned(cluster: &Cluster, graph: &Graph, event: &Event) -> Vec<ObjectId> {
     let object = event.object.value();
@@ -61,7 +71,9 @@ fn concerned(cluster: &Cluster, graph: &Graph, event: &Event) -> Vec<ObjectId> {
     let sources = [Some(object), event.previous.as_ref().map(|previous| previous.value())];
     for source in sources.into_iter().flatten() {
         let owners = collect::owners(source);
-        ids.extend(owners.filter_map(|owner| collect::owner_id(&cluster.registry, &owner, &event.id.namespace)));
+        ids.extend(
+            owners.filter_map(|owner| collect::owner_id(&cluster.registry, &owner, &event.id.namespace)),
+        );
     }
     ids
 }
@@ -71,13 +83,19 @@ async fn carry_out(cluster: &Cluster, client: &kube::Client, action: &Action) {
         Action::Delete { id, uid, policy } => delete(cluster, client, id, Some(uid), policy).await,
         Action::DropOwners { id, uids } => edit(cluster, id, |object| {
             let Some(metadata) = meta::of_mut(object) else { return };
-            let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) else { return };
-            owners.retain(|owner| owner.get("uid").and_then(Value::as_str).is_none_or(|uid| !uids.iter().any(|u| u == uid)));
+            let Some(owners) = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut) else {
+                return;
+            };
+            owners.retain(|owner| {
+                owner.get("uid").and_then(Value::as_str).is_none_or(|uid| !uids.iter().any(|u| u == uid))
+            });
             if owners.is_empty() {
                 metadata.remove("ownerReferences");
             }
         }),
-        Action::DropFinalizer { id, finalizer } => edit(cluster, id, |object| drop_finalizer(object, finalizer)),
+        Action::DropFinalizer { id, finalizer } => {
+            edit(cluster, id, |object| drop_finalizer(object, finalizer))
+        }
     }
 }
 
@@ -98,12 +116,22 @@ async fn definition(cluster: &Cluster, client: &kube::Client, event: &Event) {
     }
     let Some(found) = cluster.store.get(&event.id) else {
         cluster.registry.withdraw(&event.id.name);
+        // Its names are free: a definition that had to wait for them may have them now.
+        for id in ids(cluster, &Scope::all(crd::GROUP, crd::PLURAL)) {
+            settle(cluster, &id);
+        }
         return;
     };
     if meta::is_deleting(found.value()) {
         finish_definition(cluster, client, &event.id, found.value()).await;
         return;
     }
+    settle(cluster, &event.id);
+}
+
+/// Names are accepted or refused; what is established is served.
+fn settle(cluster: &Cluster, id: &ObjectId) {
+    let Some(found) = cluster.store.get(id).filter(|found| !meta::is_deleting(found.value())) else { return };
     let (_, all) = cluster.store.list(&Scope::all(crd::GROUP, crd::PLURAL));
     let others: Vec<&Value> = all.iter().map(|object| object.value()).collect();
     let now = rfc3339(cluster.clock.now());
@@ -111,10 +139,10 @@ async fn definition(cluster: &Cluster, client: &kube::Client, event: &Event) {
     if life::is_established(settled.as_ref().unwrap_or(found.value()))
         && let Err(causes) = cluster.registry.serve(found.value())
     {
-        tracing::error!(name = %event.id.name, ?causes, "a stored definition cannot be served");
+        tracing::error!(name = %id.name, ?causes, "a stored definition cannot be served");
     }
     if let Some(settled) = settled {
-        edit(cluster, &event.id, |object| {
+        edit(cluster, id, |object| {
             if let (Some(object), Some(status)) = (object.as_object_mut(), settled.get("status")) {
                 object.insert("status".into(), status.clone());
             }
@@ -180,7 +208,9 @@ fn drop_finalizer(object: &mut Value, finalizer: &str) {
 
 /// Deletes as a client does; an object that is deleted already is left alone.
 async fn delete(cluster: &Cluster, client: &kube::Client, id: &ObjectId, uid: Option<&String>, policy: &str) {
-    let Some(object) = cluster.store.get(id).filter(|object| !meta::is_deleting(object.value())) else { return };
+    let Some(object) = cluster.store.get(id).filter(|object| !meta::is_deleting(object.value())) else {
+        return;
+    };
     let Some(kind) = cluster.registry.storage(&id.group, &id.plural) else { return };
     let root = if id.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", id.group) };
     let place = if kind.namespaced { format!("namespaces/{}/", id.namespace) } else { String::new() };

@@ -9,7 +9,8 @@ use crate::{access::review::REVIEWS, crd::Registry, kinds::Kind};
 /// The Kubernetes version that this server behaves as.
 const VERSION: (&str, &str, &str) = ("1", "37", "v1.37.0");
 
-const BASE_VERBS: &[&str] = &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const BASE_VERBS: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 /// The document at `path`; `None` when there is none. `aggregated`: the client asked for `APIGroupDiscoveryList`.
 pub(crate) fn document(registry: &Registry, path: &str, aggregated: bool) -> Option<Value> {
@@ -17,7 +18,7 @@ pub(crate) fn document(registry: &Registry, path: &str, aggregated: bool) -> Opt
     match segments.as_slice() {
         ["version"] => Some(version()),
         ["healthz" | "livez" | "readyz"] => Some(json!("ok")),
-        ["api"] if aggregated => Some(aggregate(registry, |group| group.is_empty())),
+        ["api"] if aggregated => Some(aggregate(registry, str::is_empty)),
         ["apis"] if aggregated => Some(aggregate(registry, |group| !group.is_empty())),
         ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443"}]})),
@@ -62,7 +63,8 @@ fn groups(registry: &Registry) -> BTreeMap<String, Versions> {
     let mut groups: BTreeMap<String, Versions> = BTreeMap::new();
     let mut add = |group: &str, version: &str, served: Served| {
         let versions = groups.entry(group.to_owned()).or_default();
-        let (_, list) = versions.entry(Reverse(Rank::of(version))).or_insert_with(|| (version.to_owned(), Vec::new()));
+        let (_, list) =
+            versions.entry(Reverse(Rank::of(version))).or_insert_with(|| (version.to_owned(), Vec::new()));
         list.push(served);
     };
     for kind in registry.all() {
@@ -87,15 +89,19 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     let (_, served) = groups.get(group)?.values().find(|(name, _)| name == version)?;
     let group_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     let list: Vec<Value> = served.iter().flat_map(resource_rows).collect();
-    Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list}))
+    Some(
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": list}),
+    )
 }
 
 fn resource_rows(served: &Served) -> Vec<Value> {
     let kind = match served {
         Served::Review { plural, kind, namespaced } => {
             let singular = kind.to_lowercase();
-            return vec![json!({"name": plural, "singularName": singular, "namespaced": namespaced, "kind": kind,
-                               "verbs": ["create"]})];
+            return vec![
+                json!({"name": plural, "singularName": singular, "namespaced": namespaced, "kind": kind,
+                               "verbs": ["create"]}),
+            ];
         }
         Served::Kind(kind) => kind,
     };
@@ -128,7 +134,8 @@ fn aggregate(registry: &Registry, wanted: impl Fn(&str) -> bool) -> Value {
             let versions: Vec<Value> = versions
                 .values()
                 .map(|(version, served)| {
-                    let resources: Vec<Value> = served.iter().map(|one| aggregated_row(name, version, one)).collect();
+                    let resources: Vec<Value> =
+                        served.iter().map(|one| aggregated_row(name, version, one)).collect();
                     json!({"version": version, "freshness": "Current", "resources": resources})
                 })
                 .collect();
@@ -153,7 +160,8 @@ fn aggregated_row(group: &str, version: &str, served: &Served) -> Value {
             }
             if kind.status {
                 let verbs = ["get", "patch", "update"];
-                subresources.push(json!({"subresource": "status", "responseKind": gvk(&kind.kind), "verbs": verbs}));
+                subresources
+                    .push(json!({"subresource": "status", "responseKind": gvk(&kind.kind), "verbs": verbs}));
             }
             json!({"resource": kind.plural, "responseKind": gvk(&kind.kind), "scope": scope(kind.namespaced),
                    "singularResource": kind.singular, "shortNames": kind.short_names, "categories": kind.categories,

@@ -10,7 +10,8 @@ pub struct ApiError {
     /// Kubernetes' machine-readable reason, for example `NotFound`.
     pub reason: &'static str,
     pub message: String,
-    pub details: Details,
+    /// Boxed, so that results stay small.
+    pub details: Box<Details>,
 }
 
 /// `status.details`.
@@ -44,7 +45,7 @@ impl Cause {
 
 impl ApiError {
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Details::default() }
+        Self { code, reason, message: message.into(), details: Box::default() }
     }
 
     fn about(mut self, group: &str, kind: &str, name: &str) -> Self {
@@ -134,7 +135,7 @@ impl ApiError {
     /// `kind: Status`, as it goes over the wire.
     pub fn to_status(&self) -> Value {
         let mut details = Map::new();
-        let Details { name, group, kind, uid, causes, retry_after_seconds, continue_token } = &self.details;
+        let Details { name, group, kind, uid, causes, retry_after_seconds, continue_token } = &*self.details;
         for (key, value) in [("name", name), ("group", group), ("kind", kind), ("uid", uid)] {
             if let Some(value) = value {
                 details.insert(key.into(), json!(value));

@@ -23,6 +23,9 @@ use crate::{
     watch::{Chunk, Feed},
 };
 
+/// Larger requests are not read. Source: `MaxRequestBodyBytes`.
+const MAX_BODY: usize = 3 * 1024 * 1024;
+
 /// A response's body.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
@@ -64,7 +67,7 @@ pub(crate) async fn serve(
     if cluster.faults.is_dead(&identity.client, identity.connection) {
         std::future::pending::<()>().await;
     }
-    let befalling = cluster.faults.befalling(&recorded);
+    let befalling = if identity.hidden { Vec::new() } else { cluster.faults.befalling(&recorded) };
     if !befalling.is_empty() {
         let told = befalling.iter().map(|fault| format!("{fault:?}")).collect();
         cluster.record.change(index, |request| request.faults = told);
@@ -190,6 +193,10 @@ fn answer(
     let verb = verb(&incoming.head.method, target, params.watch)?;
     authorize(cluster, &user, target, verb)?;
     let content = ContentType::of(&incoming.head.headers)?;
+    if incoming.body.len() > MAX_BODY {
+        let why = format!("Request entity too large: limit is {MAX_BODY}");
+        return Err(ApiError::new(413, "RequestEntityTooLarge", why));
+    }
     if verb == Verb::Create
         && let Some(answered) = reviewed(cluster, &user, target, incoming)
     {
@@ -213,7 +220,8 @@ fn answer(
     handlers::answer(&call).map(|answer| (Some(kind), answer))
 }
 
-fn authorize(cluster: &Cluster, user: &User, target: &Target, verb: Verb) -> Result<(), ApiError> {
+/// May the user do that to the target?
+pub(crate) fn authorize(cluster: &Cluster, user: &User, target: &Target, verb: Verb) -> Result<(), ApiError> {
     let resource = match &target.subresource {
         Some(subresource) => format!("{}/{subresource}", target.plural),
         None => target.plural.clone(),

@@ -22,9 +22,10 @@ pub(crate) fn install(cluster: &Arc<Cluster>, mut object: Value) -> Result<(), A
     let api_version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let kind = cluster.registry.find_kind(group, version, kind).ok_or_else(|| {
-        ApiError::bad_request(format!("no kind {kind} in version {api_version} is served"))
-    })?;
+    let kind = cluster
+        .registry
+        .find_kind(group, version, kind)
+        .ok_or_else(|| ApiError::bad_request(format!("no kind {kind} in version {api_version} is served")))?;
     if kind.namespaced && meta::text(&object, "namespace").is_empty() {
         meta::set(&mut object, "namespace", json!("default"));
     }
@@ -86,9 +87,10 @@ fn establish(cluster: &Cluster, id: &ObjectId) -> Result<(), ApiError> {
     let others: Vec<&Value> = all.iter().map(|object| object.value()).collect();
     let settled = life::settled(found.value(), &others, &rfc3339(cluster.clock.now()));
     let settled = settled.unwrap_or_else(|| found.value().clone());
-    cluster.registry.serve(&settled).map_err(|causes| {
-        ApiError::invalid(crd::GROUP, "CustomResourceDefinition", &id.name, causes)
-    })?;
+    cluster
+        .registry
+        .serve(&settled)
+        .map_err(|causes| ApiError::invalid(crd::GROUP, "CustomResourceDefinition", &id.name, causes))?;
     // A controller that was faster has written the same.
     let _ = cluster.store.commit(id, Expect::Revision(found.revision()), Some(settled));
     Ok(())

@@ -24,9 +24,11 @@ impl Matcher {
             ApiError::bad_request(format!("unable to parse {what} selector \"{text}\": {error}"))
         };
         let labels = call.params.label_selector.as_deref();
-        let labels = labels.map(|text| LabelSelector::parse(text).map_err(|e| parse("label", text, e))).transpose()?;
+        let labels =
+            labels.map(|text| LabelSelector::parse(text).map_err(|e| parse("label", text, e))).transpose()?;
         let fields = call.params.field_selector.as_deref();
-        let fields = fields.map(|text| FieldSelector::parse(text).map_err(|e| parse("field", text, e))).transpose()?;
+        let fields =
+            fields.map(|text| FieldSelector::parse(text).map_err(|e| parse("field", text, e))).transpose()?;
         let paths = if fields.is_some() { paths(&call.kind) } else { Vec::new() };
         let matcher = Self { labels, fields, paths };
         matcher.check()?;
@@ -54,7 +56,8 @@ impl Matcher {
             static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
             selector.matches(meta::of(object).get("labels").and_then(Value::as_object).unwrap_or(&NONE))
         });
-        by_labels && self.fields.as_ref().is_none_or(|selector| selector.matches(|field| self.value(object, field)))
+        by_labels
+            && self.fields.as_ref().is_none_or(|selector| selector.matches(|field| self.value(object, field)))
     }
 
     fn value(&self, object: &Value, field: &str) -> Option<String> {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{ApiError, Cause, Kind};
 
-pub(crate) use names::{dns_subdomain, generated, qualified_name, validate_name};
+pub(crate) use names::{generated, qualified_name, validate_name};
 
 /// Finalizers that the garbage collector serves.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";

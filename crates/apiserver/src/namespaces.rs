@@ -51,15 +51,20 @@ pub(crate) fn is_held(namespace: &Value) -> bool {
 }
 
 /// Refuses a new object in a namespace that does not exist or is on its way out.
-pub(crate) fn check_open(store: &Store, namespace: &str, group: &str, plural: &str, name: &str) -> Result<(), ApiError> {
+pub(crate) fn check_open(
+    store: &Store,
+    namespace: &str,
+    group: &str,
+    plural: &str,
+    name: &str,
+) -> Result<(), ApiError> {
     let Some(found) = store.get(&ObjectId::new("", "namespaces", "", namespace)) else {
         return Err(ApiError::not_found("", "namespaces", namespace));
     };
     if !meta::is_deleting(found.value()) {
         return Ok(());
     }
-    let why =
-        format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
     let mut error = ApiError::forbidden(group, plural, name, &why);
     error.details.causes = vec![crate::Cause::new(
         "NamespaceTerminating",

@@ -10,7 +10,7 @@ use crate::{ApiError, schema::Schema};
 
 /// How a patch is written, which is its content type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PatchKind {
+pub(crate) enum PatchKind {
     /// RFC 6902
     Json,
     /// RFC 7386
@@ -20,7 +20,12 @@ pub enum PatchKind {
 }
 
 /// `document` after the patch `body`.
-pub fn patch(kind: PatchKind, document: &Value, body: &Value, schema: &Schema) -> Result<Value, ApiError> {
+pub(crate) fn patch(
+    kind: PatchKind,
+    document: &Value,
+    body: &Value,
+    schema: &Schema,
+) -> Result<Value, ApiError> {
     match kind {
         PatchKind::Json => json::patch(document, body),
         PatchKind::Merge => merge::patch(document, body),

@@ -39,7 +39,7 @@ impl Verb {
 
 /// The resource that a path names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Target {
+pub(crate) struct Target {
     pub group: String,
     pub version: String,
     pub plural: String,
@@ -50,7 +50,7 @@ pub struct Target {
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
+pub(crate) enum Route {
     Resource(Target),
     /// Discovery, health, version: the path in full.
     Other(String),
@@ -58,7 +58,7 @@ pub enum Route {
 
 impl Route {
     /// Reads a path; percent-encoding is undone in every segment.
-    pub fn parse(path: &str) -> Self {
+    pub(crate) fn parse(path: &str) -> Self {
         let other = || Self::Other(path.to_owned());
         let segments: Vec<String> = path
             .split('/')
@@ -71,16 +71,17 @@ impl Route {
             ["apis", group, version, rest @ ..] => (*group, *version, rest),
             _ => return other(),
         };
-        let target = |namespace: Option<&str>, plural: &str, name: Option<&str>, subresource: Option<String>| {
-            Self::Resource(Target {
-                group: group.to_owned(),
-                version: version.to_owned(),
-                plural: plural.to_owned(),
-                namespace: namespace.map(str::to_owned),
-                name: name.map(str::to_owned),
-                subresource,
-            })
-        };
+        let target =
+            |namespace: Option<&str>, plural: &str, name: Option<&str>, subresource: Option<String>| {
+                Self::Resource(Target {
+                    group: group.to_owned(),
+                    version: version.to_owned(),
+                    plural: plural.to_owned(),
+                    namespace: namespace.map(str::to_owned),
+                    name: name.map(str::to_owned),
+                    subresource,
+                })
+            };
         match rest {
             [] => other(),
             // A namespace is the one object that its children's paths go through.
@@ -101,7 +102,7 @@ impl Route {
 
 /// How strictly unknown fields are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FieldValidation {
+pub(crate) enum FieldValidation {
     Ignore,
     #[default]
     Warn,
@@ -110,14 +111,14 @@ pub enum FieldValidation {
 
 /// `resourceVersionMatch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VersionMatch {
+pub(crate) enum VersionMatch {
     Exact,
     NotOlderThan,
 }
 
 /// The query parameters that mean something to the server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Params {
+pub(crate) struct Params {
     pub limit: Option<u64>,
     pub continue_token: Option<String>,
     pub resource_version: Option<String>,
@@ -139,7 +140,7 @@ pub struct Params {
 }
 
 impl Params {
-    pub fn parse(query: &str) -> Result<Self, ApiError> {
+    pub(crate) fn parse(query: &str) -> Result<Self, ApiError> {
         let mut params = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -185,9 +186,9 @@ fn boolean(value: &str) -> bool {
 }
 
 fn number<N: std::str::FromStr>(key: &str, value: &str) -> Result<N, ApiError> {
-    value
-        .parse()
-        .map_err(|_| ApiError::bad_request(format!("invalid value \"{value}\" for the parameter {key}: not a number")))
+    value.parse().map_err(|_| {
+        ApiError::bad_request(format!("invalid value \"{value}\" for the parameter {key}: not a number"))
+    })
 }
 
 pub(crate) fn dry_run(value: &str) -> Result<bool, ApiError> {

@@ -73,7 +73,7 @@ pub(crate) struct Native {
 
 /// JSON's types, as OpenAPI names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Type {
+pub(crate) enum Type {
     Object,
     Array,
     String,

@@ -3,5 +3,5 @@
 mod fields;
 mod labels;
 
-pub use fields::FieldSelector;
-pub use labels::LabelSelector;
+pub(crate) use fields::FieldSelector;
+pub(crate) use labels::LabelSelector;

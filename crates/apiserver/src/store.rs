@@ -31,14 +31,17 @@ struct Shared {
     revision: watch::Sender<u64>,
 }
 
+/// From a revision on an object was like this; `None`: it was deleted.
+type Version = (u64, Option<Arc<Object>>);
+
 #[derive(Debug)]
 struct Data {
     revision: u64,
     /// Nothing older than this can be served.
     compacted: u64,
     live: BTreeMap<ObjectId, Arc<Object>>,
-    /// Per object its versions, oldest first; `None` where it was deleted.
-    history: BTreeMap<ObjectId, Vec<(u64, Option<Arc<Object>>)>>,
+    /// Per object its versions, oldest first.
+    history: BTreeMap<ObjectId, Vec<Version>>,
     /// One event per revision, the first for `log_start`.
     log: VecDeque<Event>,
     log_start: u64,
@@ -203,7 +206,12 @@ impl Store {
     }
 
     /// Writes `value`, or deletes the object when it is `None`.
-    pub fn commit(&self, id: &ObjectId, expect: Expect, value: Option<Value>) -> Result<Arc<Object>, CommitError> {
+    pub fn commit(
+        &self,
+        id: &ObjectId,
+        expect: Expect,
+        value: Option<Value>,
+    ) -> Result<Arc<Object>, CommitError> {
         self.commit_event(id, expect, value).map(|(object, _)| object)
     }
 
@@ -286,7 +294,7 @@ impl Data {
 }
 
 /// The version that was current at `revision`.
-fn as_of(versions: &[(u64, Option<Arc<Object>>)], revision: u64) -> Option<&Arc<Object>> {
+fn as_of(versions: &[Version], revision: u64) -> Option<&Arc<Object>> {
     let next = versions.partition_point(|(at, _)| *at <= revision);
     versions.get(next.checked_sub(1)?)?.1.as_ref()
 }

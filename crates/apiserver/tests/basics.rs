@@ -1,4 +1,10 @@
 //! Reading and writing through kube's client: objects, lists, watches.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test helper that fails says enough by its panic"
+)]
 
 use apiserver::{Server, Verb};
 use futures::{StreamExt, TryStreamExt};
@@ -138,7 +144,9 @@ async fn an_expired_page_comes_with_a_token_to_go_on() {
         first.metadata.continue_.unwrap()
     );
     let request = http::Request::get(path).body(Vec::new()).unwrap();
-    let kube::Error::Api(status) = client.request::<serde_json::Value>(request).await.unwrap_err() else { panic!() };
+    let kube::Error::Api(status) = client.request::<serde_json::Value>(request).await.unwrap_err() else {
+        panic!()
+    };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
     let token = status.metadata.as_ref().and_then(|metadata| metadata.continue_.clone()).unwrap();
     let rest = api.list(&ListParams::default().continue_token(&token)).await.unwrap();

@@ -1,4 +1,10 @@
 //! The same server over a socket.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test helper that fails says enough by its panic"
+)]
 
 use apiserver::{Server, User};
 use futures::{StreamExt, TryStreamExt};

@@ -3,18 +3,27 @@
 mod apply;
 mod apply_lists;
 mod cel;
+mod collections;
 mod concurrency;
 mod crds;
 mod deletion;
+mod dry_run;
+mod field_validation;
 mod garbage;
 mod generation;
 mod managers;
+mod metadata_only;
+mod names;
+mod namespaces;
 mod objects;
+mod paging;
 mod patch;
 mod schema;
+mod selectors;
 mod strategic;
 mod subresources;
 mod validation;
+mod watch;
 
 use crate::Case;
 
@@ -34,4 +43,13 @@ pub(crate) const TABLES: &[&[Case]] = &[
     validation::CASES,
     cel::CASES,
     crds::CASES,
+    selectors::CASES,
+    paging::CASES,
+    watch::CASES,
+    names::CASES,
+    dry_run::CASES,
+    field_validation::CASES,
+    metadata_only::CASES,
+    namespaces::CASES,
+    collections::CASES,
 ];

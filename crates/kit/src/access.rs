@@ -158,7 +158,8 @@ pub fn of_events() -> Vec<Access> {
 
 /// What leading takes.
 pub fn of_lease(election: &Election) -> Vec<Access> {
-    let leases = |verbs: &[Verb]| Access::new("coordination.k8s.io", "leases", verbs.iter().copied(), Reach::Home);
+    let leases =
+        |verbs: &[Verb]| Access::new("coordination.k8s.io", "leases", verbs.iter().copied(), Reach::Home);
     vec![leases(&[Verb::Create]), leases(&[Verb::Get, Verb::Update]).named([election.name.clone()])]
 }
 

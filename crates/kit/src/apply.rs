@@ -76,7 +76,8 @@ impl Context {
         let live = match live {
             Some(live) => Some(live),
             None => {
-                read = self.read(&target).await?.map(|text| decode::<K>("get", &target, &text)).transpose()?;
+                read =
+                    self.read(&target).await?.map(|text| decode::<K>("get", &target, &text)).transpose()?;
                 read.as_ref()
             }
         };
@@ -92,10 +93,7 @@ impl Context {
         let body = exactly(&intent.body, live);
         let request = target.request().patch(target.key.name(), &params, &Patch::Apply(&body));
         let text = match self.write("apply", &target, request).await {
-            Err(error) if live.is_some() && error.code() == Some(409) => {
-                let Target { kind, key } = target;
-                return Err(Error::Stale { kind, key });
-            }
+            Err(error) if live.is_some() && error.code() == Some(409) => return Err(target.stale()),
             answered => answered?,
         };
         let answer = decode::<K>("apply", &target, &text)?;

@@ -26,9 +26,9 @@ impl Target {
         }
         match (kind.namespaced, key.namespace()) {
             (true, "") => Err(Error::Invalid(format!("{kind} {key} has no namespace: it cannot be written"))),
-            (false, namespace) if !namespace.is_empty() => {
-                Err(Error::Invalid(format!("{kind} {key} is cluster-scoped and cannot be in namespace {namespace}")))
-            }
+            (false, namespace) if !namespace.is_empty() => Err(Error::Invalid(format!(
+                "{kind} {key} is cluster-scoped and cannot be in namespace {namespace}"
+            ))),
             _ => Ok(target),
         }
     }
@@ -39,6 +39,11 @@ impl Target {
 
     pub(crate) fn failed(&self, verb: &'static str, source: kube::Error) -> Error {
         Error::api(verb, self.kind.clone(), self.key.clone(), source)
+    }
+
+    /// The cache is behind what the server has.
+    pub(crate) fn stale(self) -> Error {
+        Error::Stale { kind: Box::new(self.kind), key: self.key }
     }
 }
 
@@ -78,6 +83,14 @@ impl Context {
             self.writes.record(target.kind.clone(), target.key.clone(), version);
         }
         Ok(text)
+    }
+
+    /// The resourceVersion that a decision about `object` was made on: that of the cache, or of our own last write, which the
+    /// decision knows of. A write that carries it fails with a conflict when somebody else was faster, and also when the object
+    /// was deleted and made again.
+    pub(crate) fn based_on<K: Resource>(&self, object: &K, target: &Target) -> Option<String> {
+        let own = self.writes.latest(&target.kind, &target.key).map(|version| version.to_string());
+        own.or_else(|| object.meta().resource_version.clone())
     }
 
     async fn call(&self, verb: &'static str, target: &Target, request: Built) -> Result<String> {

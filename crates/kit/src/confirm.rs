@@ -6,7 +6,7 @@
 use kube::Resource;
 use serde::Deserialize;
 
-use crate::{Context, Error, Result, call::Target};
+use crate::{Context, Result, call::Target};
 
 /// Of the answer, what identifies a state of an object.
 #[derive(Deserialize)]
@@ -22,7 +22,7 @@ struct Metadata {
 }
 
 impl Context {
-    /// Fails with [`Error::Stale`] unless the server has `main` exactly as the cache has it. It is a quorum read: call it before
+    /// Fails with [`Error::Stale`](crate::Error::Stale) unless the server has `main` exactly as the cache has it. It is a quorum read: call it before
     /// what must not be done on an old picture, not in every reconcile.
     pub async fn confirm<K: Resource<DynamicType = ()>>(&self, main: &K) -> Result<()>
     where
@@ -34,7 +34,6 @@ impl Context {
         let same = live.is_some_and(|live| {
             live.metadata.uid == main.meta().uid && live.metadata.resource_version == main.meta().resource_version
         });
-        let Target { kind, key } = target;
-        if same { Ok(()) } else { Err(Error::Stale { kind, key }) }
+        if same { Ok(()) } else { Err(target.stale()) }
     }
 }

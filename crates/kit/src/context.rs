@@ -60,6 +60,12 @@ impl Writes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Write { kind, key, resource_version });
     }
 
+    /// The resourceVersion that our last write of this object led to.
+    pub(crate) fn latest(&self, kind: &KindId, key: &Key) -> Option<u64> {
+        let writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        writes.iter().rev().find(|write| write.kind == *kind && write.key == *key).map(|write| write.resource_version)
+    }
+
     pub(crate) fn take(&self) -> Vec<Write> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

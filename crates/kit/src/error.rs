@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{kind} {key} has changed since the cache saw it")]
     Stale {
         /// The kind of the object.
-        kind: KindId,
+        kind: Box<KindId>,
         /// Its name.
         key: Key,
     },

@@ -1,6 +1,7 @@
 //! Finalizers: an object stays until its operator has cleaned up after it.
 //!
-//! Every change carries the resourceVersion that the decision was made on: a finalizer of somebody else is never lost.
+//! Every change carries the resourceVersion that the decision was made on, and fails with [`Error::Stale`](crate::Error::Stale)
+//! otherwise: a finalizer of somebody else is never lost.
 
 use kube::{
     Resource,
@@ -47,18 +48,15 @@ impl Context {
         K::Scope: 'static,
     {
         let target = Target::of(main)?;
-        let meta = main.meta();
-        let patch = json!({ "metadata": {
-            "uid": meta.uid,
-            "resourceVersion": meta.resource_version,
-            "finalizers": finalizers,
-        }});
+        let version = self.based_on(main, &target);
+        let patch = json!({ "metadata": { "resourceVersion": version, "finalizers": finalizers } });
         let manager = Some(self.field_manager.to_string());
         let params = PatchParams { field_manager: manager, ..PatchParams::default() };
         let request = target.request().patch(target.key.name(), &params, &Patch::Merge(&patch));
         match self.write(verb, &target, request).await {
             Ok(_) => Ok(true),
             Err(error) if error.code() == Some(404) => Ok(false),
+            Err(error) if error.code() == Some(409) => Err(target.stale()),
             Err(error) => Err(error),
         }
     }

@@ -83,7 +83,8 @@ mod tests {
             fingerprint.json(&serde_json::from_str(text).unwrap());
             fingerprint.finish()
         };
-        let different = ["1", "\"1\"", "[1]", "[[1]]", "{\"a\":1}", "{\"a\":{}}", "null", "true", "[1,2]", "[12]"];
+        let different =
+            ["1", "\"1\"", "[1]", "[[1]]", "{\"a\":1}", "{\"a\":{}}", "null", "true", "[1,2]", "[12]"];
         let all: std::collections::BTreeSet<u64> = different.iter().map(|text| of(text)).collect();
         assert_eq!(all.len(), different.len());
         assert_eq!(of("{\"a\":1,\"b\":2}"), of("{\"b\":2,\"a\":1}"));

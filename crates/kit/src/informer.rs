@@ -4,7 +4,7 @@
 //! API server ── list, watch ──► Lineage (one per namespace in scope) ──► Store ──► on_change, Subscription
 //! ```
 //!
-//! Each [`Lineage`] lists in pages and then watches, for ever. Whatever happens to the connection, the store ends up with what the
+//! Each lineage lists in pages and then watches, for ever. Whatever happens to the connection, the store ends up with what the
 //! server has, and listeners hear of exactly the difference: of what was deleted while nobody was watching, too.
 //!
 //! Streaming lists (`sendInitialEvents`) are left out: lists in pages into the live store need no more memory, and work with
@@ -26,15 +26,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::watch;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
-use crate::{
-    Row, Scope,
-    metrics::Metrics,
-    scope::Territory,
-};
+use crate::{Row, Scope, metrics::Metrics, scope::Territory};
 use index::Index;
 use lineage::Lineage;
 
-pub use health::{Health, State};
+pub use health::{Health, State, WatchHealth};
 pub use object::Undecodable;
 pub use store::Store;
 pub use subscribe::{Change, Subscription};
@@ -81,7 +77,12 @@ pub struct Informer<R: Row> {
 
 impl<R: Row> Informer<R> {
     /// An informer of the objects in `select` and `scope`, as both the objects and the scope change.
-    pub fn new(client: kube::Client, select: Select, scope: watch::Receiver<Scope>, metrics: Metrics) -> Self {
+    pub fn new(
+        client: kube::Client,
+        select: Select,
+        scope: watch::Receiver<Scope>,
+        metrics: Metrics,
+    ) -> Self {
         Self { client, select, scope, metrics, store: Store::new() }
     }
 

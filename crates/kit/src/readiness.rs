@@ -59,7 +59,9 @@ fn unsettled(meta: &ObjectMeta, observed_generation: Option<i64>) -> Option<Read
     }
     let (generation, observed) = (meta.generation?, observed_generation.unwrap_or_default());
     (observed < generation).then(|| {
-        Readiness::waiting(format!("its controller has not seen generation {generation} yet, only {observed}"))
+        Readiness::waiting(format!(
+            "its controller has not seen generation {generation} yet, only {observed}"
+        ))
     })
 }
 
@@ -75,7 +77,8 @@ fn sentence(reason: Option<&str>, message: Option<&str>) -> String {
 #[cfg(test)]
 fn check<K: Workload + serde::de::DeserializeOwned>(cases: &[(&str, serde_json::Value, &str)]) {
     for (name, object, want) in cases {
-        let object: K = serde_json::from_value(object.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let object: K =
+            serde_json::from_value(object.clone()).unwrap_or_else(|error| panic!("{name}: {error}"));
         let said = match object.readiness() {
             Readiness::Ready => "ready".to_owned(),
             Readiness::Waiting(why) => format!("waiting: {why}"),

@@ -59,7 +59,8 @@ impl Scope {
             }
             Self::Except(namespaces) if namespaces.is_empty() => everywhere(None),
             Self::Except(namespaces) => {
-                let fields: Vec<_> = namespaces.iter().map(|name| format!("metadata.namespace!={name}")).collect();
+                let fields: Vec<_> =
+                    namespaces.iter().map(|name| format!("metadata.namespace!={name}")).collect();
                 everywhere(Some(fields.join(",")))
             }
             Self::Labelled(_) => return None,
@@ -97,8 +98,12 @@ pub async fn resolve(
 
 async fn follow_labels(client: &kube::Client, selector: &str, to: &watch::Sender<Scope>, metrics: &Metrics) {
     let (_all, everywhere) = watch::channel(Scope::All);
-    let informer =
-        Informer::<Slim<Namespace>>::new(client.clone(), Select::labels(selector), everywhere, metrics.clone());
+    let informer = Informer::<Slim<Namespace>>::new(
+        client.clone(),
+        Select::labels(selector),
+        everywhere,
+        metrics.clone(),
+    );
     let store = informer.store();
     let publish_changes = async {
         let mut changed = store.subscribe();

@@ -16,8 +16,9 @@ use crate::{Context, Error, Result, apply::prune_nulls, call::Target};
 impl Context {
     /// Makes `status` the status of `main`, which is as the cache has it. Returns whether anything was written.
     ///
-    /// The times of conditions that did not flip are no news: they stay as they are. An object that is gone needs no status,
-    /// and one that was deleted and made again under the same name does not get the old one's.
+    /// The times of conditions that did not flip are no news: they stay as they are. An object that is gone needs no status. One
+    /// that changed meanwhile, or was deleted and made again, does not get a status that is not about it: that is
+    /// [`Error::Stale`], and the next reconcile knows better.
     pub async fn write_status<K>(&self, main: &K, status: &impl Serialize) -> Result<bool>
     where
         K: Resource<DynamicType = ()> + Serialize,
@@ -29,7 +30,8 @@ impl Context {
         let status = serde_json::to_value(status).map_err(Error::other)?;
         let Some(changes) = changes(status, live) else { return Ok(false) };
 
-        let patch = json!({ "metadata": { "uid": main.meta().uid }, "status": changes });
+        let version = self.based_on(main, &target);
+        let patch = json!({ "metadata": { "resourceVersion": version }, "status": changes });
         let manager = Some(format!("{}-status", self.field_manager));
         let params = PatchParams { field_manager: manager, ..PatchParams::default() };
         let request =
@@ -37,6 +39,7 @@ impl Context {
         match self.write("write the status of", &target, request).await {
             Ok(_) => Ok(true),
             Err(error) if error.code() == Some(404) => Ok(false),
+            Err(error) if error.code() == Some(409) => Err(target.stale()),
             Err(error) => Err(error),
         }
     }
@@ -55,7 +58,8 @@ fn merge_patch(desired: &Value, live: &Value) -> Option<Value> {
         return None;
     }
     let (Value::Object(desired), Value::Object(live)) = (desired, live) else { return Some(desired.clone()) };
-    let gone = live.keys().filter(|name| !desired.contains_key(*name)).map(|name| (name.clone(), Value::Null));
+    let gone =
+        live.keys().filter(|name| !desired.contains_key(*name)).map(|name| (name.clone(), Value::Null));
     let changed = desired.iter().filter_map(|(name, desired)| {
         let change = merge_patch(desired, live.get(name).unwrap_or(&Value::Null))?;
         Some((name.clone(), change))
@@ -84,15 +88,18 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_written() {
-        let condition = |status: &str, time: &str, message: &str| {
-            json!({"type": "Ready", "status": status, "lastTransitionTime": time, "message": message})
-        };
+        let condition = |status: &str, time: &str, message: &str| json!({"type": "Ready", "status": status, "lastTransitionTime": time, "message": message});
         let cases = [
             ("nothing", json!({"a": 1}), json!({"a": 1}), None),
             ("null is absent", json!({"a": 1, "b": null}), json!({"a": 1}), None),
             ("a first status", json!({"a": 1}), Value::Null, Some(json!({"a": 1}))),
             ("a field", json!({"a": 1, "b": 2}), json!({"a": 1, "b": 1}), Some(json!({"b": 2}))),
-            ("a field that went", json!({"a": {}}), json!({"a": {"x": 1}, "b": 1}), Some(json!({"a": {"x": null}, "b": null}))),
+            (
+                "a field that went",
+                json!({"a": {}}),
+                json!({"a": {"x": 1}, "b": 1}),
+                Some(json!({"a": {"x": null}, "b": null})),
+            ),
             ("a list as a whole", json!({"l": [1, 2]}), json!({"l": [1]}), Some(json!({"l": [1, 2]}))),
             (
                 "a later time of the same condition is no news",

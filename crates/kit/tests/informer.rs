@@ -9,10 +9,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kit::{
-    Informer, Key, Scope, Select, Slim,
-    informer::State,
-    metrics::Metrics,
-    scope::resolve,
+    Informer, Key, KindId, Owner, Row, Scope, Select, Slim, informer::State, metrics::Metrics, scope::resolve,
 };
 use script::{World, broken, object, server};
 use tokio::{sync::watch, time::Instant};
@@ -323,6 +320,61 @@ async fn an_event_that_is_no_json_leads_to_a_list() {
     assert_eq!(world.server.next().await.to_string(), "list /api/v1/configmaps");
 }
 
+/// A row with a bug: its key is a panic for one object.
+struct Buggy(Slim<ConfigMap>);
+
+impl Row for Buggy {
+    fn kind() -> KindId {
+        KindId::of::<ConfigMap>()
+    }
+
+    fn decode(json: &[u8]) -> Result<Self, serde_json::Error> {
+        let row = Slim::decode(json)?;
+        assert_ne!(Row::key(&row).name(), "undecodable", "a bug");
+        Ok(Self(row))
+    }
+
+    fn key(&self) -> Key {
+        assert_ne!(self.0.resource_version(), 66, "a bug");
+        Row::key(&self.0)
+    }
+
+    fn uid(&self) -> &str {
+        self.0.uid()
+    }
+
+    fn resource_version(&self) -> u64 {
+        self.0.resource_version()
+    }
+
+    fn generation(&self) -> i64 {
+        self.0.generation()
+    }
+
+    fn label(&self, name: &str) -> Option<&str> {
+        self.0.label(name)
+    }
+
+    fn controller(&self) -> Option<Owner<'_>> {
+        self.0.controller()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_panics_ends_no_watch() {
+    let mut world = World::<Buggy>::selecting(Select::all(), Scope::All);
+    world.server.next().await.list("5", &[object("a/undecodable", 1), object("a/x", 2)]);
+    let watch = world.server.next().await.watch();
+    assert_eq!(world.store.undecodable(&Key::new("a", "undecodable")).unwrap().error, "decoding panicked");
+    watch.modified(&object("a/x", 66));
+    let (list, _) = world.server.later().await;
+    assert_eq!(list.to_string(), "list /api/v1/configmaps");
+    assert!(world.store.health().last_error.unwrap().contains("a bug in this operator"));
+    list.list("70", &[object("a/x", 69)]);
+    world.server.next().await;
+    assert_eq!(world.content(), ["a/x@69"]);
+}
+
 // 6. A page that fails leaves what is there; a list needs no more memory than a page.
 
 #[tokio::test(start_paused = true)]
@@ -393,7 +445,9 @@ async fn a_list_older_than_what_is_known_is_refused() {
     let (again, _) = world.server.later().await;
     assert_eq!(world.heard(), [""; 0], "the deleted object does not come back");
     assert_eq!(world.store.resource_version("a"), 100);
-    assert!(world.store.health().last_error.unwrap().contains("at resourceVersion 5, but 100 was seen before"));
+    assert!(
+        world.store.health().last_error.unwrap().contains("at resourceVersion 5, but 100 was seen before")
+    );
     again.list("120", &[object("a/y", 110)]);
     world.server.next().await;
     assert_eq!(world.heard(), ["a/y: - to 110"]);
@@ -508,9 +562,7 @@ async fn a_scope_by_labels_follows_the_namespaces() {
     let namespaces = server.next().await;
     assert_eq!(namespaces.to_string(), "list /api/v1/namespaces with team=db");
     assert_eq!(store.health().state, State::Starting);
-    let namespace = |name: &str, version: u64| {
-        serde_json::json!({"metadata": {"name": name, "uid": name, "resourceVersion": version.to_string()}})
-    };
+    let namespace = |name: &str, version: u64| serde_json::json!({"metadata": {"name": name, "uid": name, "resourceVersion": version.to_string()}});
     namespaces.list("5", &[namespace("a", 1)]);
     let mut calls = [server.next().await, server.next().await];
     calls.sort_by_key(ToString::to_string);
@@ -599,8 +651,10 @@ async fn slim_rows_ask_for_metadata_only() {
 
 #[tokio::test(start_paused = true)]
 async fn selectors_of_the_kind_and_of_the_scope_are_joined() {
-    let mut world =
-        World::<ConfigMap>::selecting(Select::fields("metadata.name!=big"), Scope::Except(set(&["kube-system"])));
+    let mut world = World::<ConfigMap>::selecting(
+        Select::fields("metadata.name!=big"),
+        Scope::Except(set(&["kube-system"])),
+    );
     assert_eq!(
         world.server.next().await.to_string(),
         "list /api/v1/configmaps where metadata.name!=big,metadata.namespace!=kube-system"

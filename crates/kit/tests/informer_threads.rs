@@ -57,7 +57,11 @@ mod informer {
         pub(super) fn lists(&self, watch: &str, items: &[(&str, u64)], version: u64) {
             let round = self.begin_list();
             for (name, number) in items {
-                self.listed(Object::Row(std::sync::Arc::new(Item::new(watch, name, *number))), round, Origin::FirstList);
+                self.listed(
+                    Object::Row(std::sync::Arc::new(Item::new(watch, name, *number))),
+                    round,
+                    Origin::FirstList,
+                );
             }
             self.finish_list(watch, round, Version::new(version.to_string()));
         }
@@ -129,7 +133,7 @@ fn version(store: &Store<Item>, key: &Key) -> Option<u64> {
 }
 
 fn explore(threads: impl Fn() + Send + Sync + 'static) {
-    shuttle::check_pct(threads, 2_000, 3);
+    shuttle::check_pct(threads, 1_000, 3);
 }
 
 #[test]

@@ -11,7 +11,13 @@ use super::{
 use crate::{ApiError, Store, kinds::Kind};
 
 /// Refuses a write of a role or binding that grants what `user` does not have. `old` is what is stored now.
-pub(crate) fn check(store: &Store, user: &User, kind: &Kind, old: Option<&Value>, new: &Value) -> Result<(), ApiError> {
+pub(crate) fn check(
+    store: &Store,
+    user: &User,
+    kind: &Kind,
+    old: Option<&Value>,
+    new: &Value,
+) -> Result<(), ApiError> {
     if kind.group != "rbac.authorization.k8s.io" || user.is_admin() {
         return Ok(());
     }

@@ -31,7 +31,10 @@ pub(crate) fn answer(
         "SelfSubjectReview" => Ok(json!({"userInfo": {"username": user.name, "groups": user.groups}})),
         _ => subject(kind, body).and_then(|subject| match *kind {
             "LocalSubjectAccessReview" if text(body, "/spec/resourceAttributes/namespace") != namespace => {
-                let why = format!("Invalid value: \"{}\": must match metadata.namespace", text(body, "/spec/resourceAttributes/namespace"));
+                let why = format!(
+                    "Invalid value: \"{}\": must match metadata.namespace",
+                    text(body, "/spec/resourceAttributes/namespace")
+                );
                 Err(invalid(kind, "spec.resourceAttributes.namespace", &why))
             }
             _ => access(store, kind, &subject, body),
@@ -54,7 +57,8 @@ fn access(store: &Store, kind: &str, user: &User, body: &Value) -> Result<Value,
     let path = body.pointer("/spec/nonResourceAttributes");
     let wanted = match (resource, path) {
         (Some(resource), None) => {
-            let field = |name: &str| resource.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let field =
+                |name: &str| resource.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
             let resource = match (field("resource"), field("subresource")) {
                 (resource, sub) if sub.is_empty() => resource,
                 (resource, sub) => format!("{resource}/{sub}"),

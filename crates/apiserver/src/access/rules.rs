@@ -79,14 +79,22 @@ impl Rule {
         all(&self.verbs, &atom.verbs)
             && all(&self.groups, &atom.groups)
             && atom.resources.iter().all(|r| self.resources.iter().any(|own| resource_matches(own, r)))
-            && atom.paths.iter().all(|path| self.paths.iter().any(|own| own == path || path_matches(own, path)))
+            && atom
+                .paths
+                .iter()
+                .all(|path| self.paths.iter().any(|own| own == path || path_matches(own, path)))
             && (self.names.is_empty() || (!atom.names.is_empty() && all(&self.names, &atom.names)))
     }
 
     pub(crate) fn to_json(&self) -> Value {
         let Self { verbs, groups, resources, names, paths } = self;
         let mut rule = json!({"verbs": verbs});
-        let fields = [("apiGroups", groups), ("resources", resources), ("resourceNames", names), ("nonResourceURLs", paths)];
+        let fields = [
+            ("apiGroups", groups),
+            ("resources", resources),
+            ("resourceNames", names),
+            ("nonResourceURLs", paths),
+        ];
         if let Some(rule) = rule.as_object_mut() {
             for (field, items) in fields.into_iter().filter(|(_, items)| !items.is_empty()) {
                 rule.insert(field.into(), json!(items));

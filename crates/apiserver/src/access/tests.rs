@@ -7,7 +7,7 @@ use crate::{Expect, ObjectId};
 
 fn store() -> Store {
     let store = Store::new();
-    let mut put = |plural: &str, namespace: &str, object: Value| {
+    let put = |plural: &str, namespace: &str, object: Value| {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         let id = ObjectId::new("rbac.authorization.k8s.io", plural, namespace, &name);
         store.commit(&id, Expect::Absent, Some(object)).unwrap();
@@ -16,20 +16,45 @@ fn store() -> Store {
         let plural = if object["kind"] == "ClusterRole" { "clusterroles" } else { "clusterrolebindings" };
         put(plural, "", object);
     }
-    let subject = |kind: &str, name: &str, namespace: &str| json!({"kind": kind, "name": name, "namespace": namespace});
-    put("clusterroles", "", json!({"metadata": {"name": "reader"}, "rules": [
+    let subject =
+        |kind: &str, name: &str, namespace: &str| json!({"kind": kind, "name": name, "namespace": namespace});
+    put(
+        "clusterroles",
+        "",
+        json!({"metadata": {"name": "reader"}, "rules": [
         {"apiGroups": [""], "resources": ["pods", "pods/log"], "verbs": ["get", "list"]},
-        {"apiGroups": ["apps"], "resources": ["*/scale"], "verbs": ["update"]}]}));
-    put("roles", "a", json!({"metadata": {"name": "one-secret"}, "rules": [
-        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["tls"], "verbs": ["get"]}]}));
-    put("rolebindings", "a", json!({"metadata": {"name": "ann-reads"}, "roleRef": {"kind": "ClusterRole", "name": "reader"},
-        "subjects": [subject("User", "ann", "")]}));
-    put("rolebindings", "a", json!({"metadata": {"name": "bot"}, "roleRef": {"kind": "Role", "name": "one-secret"},
-        "subjects": [subject("ServiceAccount", "bot", "b")]}));
-    put("clusterrolebindings", "", json!({"metadata": {"name": "team"}, "roleRef": {"kind": "ClusterRole", "name": "reader"},
-        "subjects": [subject("Group", "team", "")]}));
-    put("rolebindings", "a", json!({"metadata": {"name": "dangling"}, "roleRef": {"kind": "Role", "name": "gone"},
-        "subjects": [subject("User", "ann", "")]}));
+        {"apiGroups": ["apps"], "resources": ["*/scale"], "verbs": ["update"]}]}),
+    );
+    put(
+        "roles",
+        "a",
+        json!({"metadata": {"name": "one-secret"}, "rules": [
+        {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["tls"], "verbs": ["get"]}]}),
+    );
+    put(
+        "rolebindings",
+        "a",
+        json!({"metadata": {"name": "ann-reads"}, "roleRef": {"kind": "ClusterRole", "name": "reader"},
+        "subjects": [subject("User", "ann", "")]}),
+    );
+    put(
+        "rolebindings",
+        "a",
+        json!({"metadata": {"name": "bot"}, "roleRef": {"kind": "Role", "name": "one-secret"},
+        "subjects": [subject("ServiceAccount", "bot", "b")]}),
+    );
+    put(
+        "clusterrolebindings",
+        "",
+        json!({"metadata": {"name": "team"}, "roleRef": {"kind": "ClusterRole", "name": "reader"},
+        "subjects": [subject("Group", "team", "")]}),
+    );
+    put(
+        "rolebindings",
+        "a",
+        json!({"metadata": {"name": "dangling"}, "roleRef": {"kind": "Role", "name": "gone"},
+        "subjects": [subject("User", "ann", "")]}),
+    );
     store
 }
 
@@ -86,7 +111,8 @@ fn everybody_known_may_discover_and_ask_about_themselves() {
 #[test]
 fn a_refusal_says_who_may_not_do_what_where() {
     let store = store();
-    let refused = check(&store, &User::named("ann"), &wants("delete", "apps", "statefulsets", "a", "db")).unwrap_err();
+    let refused =
+        check(&store, &User::named("ann"), &wants("delete", "apps", "statefulsets", "a", "db")).unwrap_err();
     assert_eq!(
         refused.message,
         "statefulsets.apps \"db\" is forbidden: User \"ann\" cannot delete resource \"statefulsets\" in API group \"apps\" \
@@ -103,7 +129,8 @@ fn a_refusal_says_who_may_not_do_what_where() {
 fn a_rule_covers_what_is_narrower_never_what_is_wider() {
     let rule = |json: Value| Rule::parse(&json);
     let own = rule(json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}));
-    let named = rule(json!({"apiGroups": [""], "resources": ["pods"], "resourceNames": ["x"], "verbs": ["get"]}));
+    let named =
+        rule(json!({"apiGroups": [""], "resources": ["pods"], "resourceNames": ["x"], "verbs": ["get"]}));
     let wider = rule(json!({"apiGroups": [""], "resources": ["*"], "verbs": ["get"]}));
     let all = rule(json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}));
     assert!(own.covers(&named) && all.covers(&wider) && own.atoms().iter().all(|atom| own.covers(atom)));

@@ -72,7 +72,14 @@ impl Change {
         }
     }
 
-    fn compare_lists(&mut self, ty: Type<'_>, keys: Keys<'_>, old: &[Value], new: &[Value], path: &mut Vec<Step>) {
+    fn compare_lists(
+        &mut self,
+        ty: Type<'_>,
+        keys: Keys<'_>,
+        old: &[Value],
+        new: &[Value],
+        path: &mut Vec<Step>,
+    ) {
         let mut elements: BTreeMap<Step, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
         for (step, item) in ty.steps_of(keys, old) {
             elements.entry(step).or_default().0.push(item);

@@ -7,7 +7,7 @@ use crate::{ApiError, Cause};
 
 /// A refused apply.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum ApplyError {
+pub(crate) enum ApplyError {
     /// Others own fields that the intent would change, and it is not forced.
     #[error("{}", told(.0))]
     Conflicts(Vec<Conflict>),
@@ -22,13 +22,13 @@ pub enum ApplyError {
 
 /// A field that somebody else owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conflict {
+pub(crate) struct Conflict {
     /// `"kubectl" using apps/v1`
-    pub manager: String,
+    pub(crate) manager: String,
     /// `.spec.replicas`
-    pub field: String,
+    pub(crate) field: String,
     /// `conflict with "kubectl" using apps/v1`
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl Conflict {

@@ -197,7 +197,8 @@ mod tests {
         prop_oneof![
             "[a-c]".prop_map(Step::Field),
             ("[ab]", 0..3i64).prop_map(|(name, value)| Step::Key([(name, json!(value))].into())),
-            prop_oneof![(0..3i64).prop_map(|i| json!(i)), "[a-b\"\\\\]".prop_map(|s| json!(s))].prop_map(Step::Value),
+            prop_oneof![(0..3i64).prop_map(|i| json!(i)), "[a-b\"\\\\]".prop_map(|s| json!(s))]
+                .prop_map(Step::Value),
             (0..3i64).prop_map(Step::Index),
         ]
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{conflicts::Conflict, compare::Change, fieldset::FieldSet, owned::follow_schema, path::Step, typed::Type};
+use super::{
+    compare::Change, conflicts::Conflict, fieldset::FieldSet, owned::follow_schema, path::Step, typed::Type,
+};
 
 /// So many entries of updates are kept; older ones are folded into one. Kubernetes' DefaultMaxUpdateManagers.
 const MOST_UPDATES: usize = 10;
@@ -123,7 +125,8 @@ impl Managers {
 
     /// Folds the oldest updates into one entry per version until few enough are left.
     pub(crate) fn fold_old_updates(&mut self) {
-        let mut updates: Vec<Id> = self.0.keys().filter(|id| id.operation == Operation::Update).cloned().collect();
+        let mut updates: Vec<Id> =
+            self.0.keys().filter(|id| id.operation == Operation::Update).cloned().collect();
         updates.sort_by_key(|id| (self.0.get(id).map(|entry| seconds(entry.time)), id.clone()));
         let mut surplus = updates.len().saturating_sub(MOST_UPDATES);
         let mut first_of: BTreeMap<String, Id> = BTreeMap::new();

@@ -33,7 +33,8 @@ pub(crate) fn merge(ty: Type<'_>, live: &Value, intent: &Value) -> Value {
 fn merge_lists(ty: Type<'_>, keys: Keys<'_>, live: &[Value], intent: &[Value]) -> Vec<Value> {
     let live = ty.steps_of(keys, live);
     let intent = ty.steps_of(keys, intent);
-    let wanted: BTreeMap<&Step, usize> = intent.iter().enumerate().map(|(at, (step, _))| (step, at)).collect();
+    let wanted: BTreeMap<&Step, usize> =
+        intent.iter().enumerate().map(|(at, (step, _))| (step, at)).collect();
     let mut found: BTreeMap<&Step, Vec<&Value>> = BTreeMap::new();
     for (step, item) in &live {
         found.entry(step).or_default().push(item);
@@ -64,8 +65,8 @@ fn merge_lists(ty: Type<'_>, keys: Keys<'_>, live: &[Value], intent: &[Value]) -
     merged
 }
 
-/// `value` without the fields in `gone`. What is emptied by that and not gone itself becomes null, as in Kubernetes: a client that
-/// names `{}` where it named fields before gets null first.
+/// `value` without the fields in `gone`. What is emptied by that and not gone itself becomes null, as in Kubernetes: a
+/// client that names `{}` where it named fields before gets null first.
 pub(crate) fn remove(ty: Type<'_>, value: &Value, gone: &FieldSet) -> Value {
     let keep = |step: &Step, value: &Value| match gone.below(step) {
         _ if gone.contains(step) => None,
@@ -74,7 +75,9 @@ pub(crate) fn remove(ty: Type<'_>, value: &Value, gone: &FieldSet) -> Value {
     };
     match (ty.shape(value), value) {
         (Shape::Map, Value::Object(fields)) => {
-            let kept = fields.iter().filter_map(|(name, value)| Some((name.clone(), keep(&Step::field(name), value)?)));
+            let kept = fields
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), keep(&Step::field(name), value)?)));
             let kept: Map<String, Value> = kept.collect();
             if kept.is_empty() { Value::Null } else { Value::Object(kept) }
         }

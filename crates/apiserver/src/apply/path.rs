@@ -169,8 +169,17 @@ mod tests {
 
     #[test]
     fn steps_sort_fields_then_keys_then_values_then_indices_and_numbers_by_size() {
-        let sorted =
-            ["f:b", r#"k:{"a":9}"#, r#"k:{"a":10}"#, r#"k:{"a":10,"b":1}"#, "v:1", "v:2.5", r#"v:"x""#, "v:true", "i:0"];
+        let sorted = [
+            "f:b",
+            r#"k:{"a":9}"#,
+            r#"k:{"a":10}"#,
+            r#"k:{"a":10,"b":1}"#,
+            "v:1",
+            "v:2.5",
+            r#"v:"x""#,
+            "v:true",
+            "i:0",
+        ];
         let mut steps: Vec<Step> = sorted.iter().rev().filter_map(|text| Step::decode(text)).collect();
         steps.sort();
         assert_eq!(steps.iter().map(Step::encode).collect::<Vec<_>>(), sorted);

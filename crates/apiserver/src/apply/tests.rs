@@ -1,5 +1,6 @@
 //! Server-side apply and tracking: a small world in which managers write to one object, and who owns what is told in lines.
 
+mod lists;
 mod properties;
 mod refusals;
 mod rules;

@@ -89,7 +89,8 @@ impl<'s> Type<'s> {
         if is_empty(a) && is_empty(b) {
             return Pair::Leaf;
         }
-        let shape = |side: Option<&Value>| side.filter(|value| !value.is_null()).map(|value| self.shape(value));
+        let shape =
+            |side: Option<&Value>| side.filter(|value| !value.is_null()).map(|value| self.shape(value));
         match (shape(a), shape(b)) {
             (Some(Shape::Map) | None, Some(Shape::Map) | None) => Pair::Map(fields(a), fields(b)),
             (Some(Shape::List(keys)), Some(Shape::List(_)) | None) | (None, Some(Shape::List(keys))) => {

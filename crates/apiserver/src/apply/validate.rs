@@ -92,7 +92,8 @@ fn in_go(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) => format!("[{}]", items.iter().map(in_go).collect::<Vec<_>>().join(" ")),
         Value::Object(fields) => {
-            let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}:{}", in_go(value))).collect();
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name}:{}", in_go(value))).collect();
             format!("map[{}]", fields.join(" "))
         }
     }

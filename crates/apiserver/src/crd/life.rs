@@ -80,30 +80,52 @@ pub(crate) fn is_established(definition: &Value) -> bool {
     condition(definition, "Established") == Some("True")
 }
 
+/// Names by what they share a space with, and the reason when one is taken; of several, the last reason is told.
+const NAMES: &[(&str, &[&str], &str)] = &[
+    ("plural", RESOURCES, "PluralConflict"),
+    ("singular", RESOURCES, "SingularConflict"),
+    ("shortNames", RESOURCES, "ShortNamesConflict"),
+    ("kind", KINDS, "KindConflict"),
+    ("listKind", KINDS, "ListKindConflict"),
+];
+const RESOURCES: &[&str] = &["plural", "singular", "shortNames"];
+const KINDS: &[&str] = &["kind", "listKind"];
+
+/// The names of a definition that must be its own within its group, in the order in which they are checked; of several
+/// conflicts the last one is told. Plural, singular and short names share one space, kinds and list kinds another.
+const NAMES: &[(&str, &str)] = &[
+    ("plural", "PluralConflict"),
+    ("singular", "SingularConflict"),
+    ("shortNames", "ShortNamesConflict"),
+    ("kind", "KindConflict"),
+    ("listKind", "ListKindConflict"),
+];
+
 /// The name that another definition of the same group has taken already.
 fn conflict(definition: &Value, others: &[&Value]) -> Option<(&'static str, String)> {
-    let names = |object: &Value, fields: [&str; 2]| -> Vec<String> {
-        let found = fields.iter().filter_map(|field| object.get(*field)?.as_str().map(str::to_owned));
-        found.chain(list(object, "shortNames")).filter(|name| !name.is_empty()).collect()
-    };
     let own = definition.pointer("/spec/names")?;
-    let own_kind = own.get("kind").and_then(Value::as_str);
-    for other in others {
-        if meta::name(other) == meta::name(definition) || other.pointer("/spec/group") != definition.pointer("/spec/group") {
-            continue;
-        }
-        let Some(accepted) = other.pointer("/status/acceptedNames") else { continue };
-        let taken = names(accepted, ["plural", "singular"]);
-        if let Some(name) = names(own, ["plural", "singular"]).into_iter().find(|name| taken.contains(name)) {
-            let reason = if own.get("plural") == Some(&json!(name)) { "PluralConflict" } else { "ShortNamesConflict" };
-            return Some((reason, format!("\"{name}\" is already in use")));
-        }
-        let other_kind = accepted.get("kind").and_then(Value::as_str);
-        if let (Some(kind), true) = (own_kind, own_kind == other_kind) {
-            return Some(("KindConflict", format!("\"{kind}\" is already in use")));
-        }
-    }
-    None
+    let rivals = || {
+        let rival = |other: &&&Value| {
+            meta::name(other) != meta::name(definition)
+                && other.pointer("/spec/group") == definition.pointer("/spec/group")
+        };
+        others.iter().filter(rival).filter_map(|other| other.pointer("/status/acceptedNames"))
+    };
+    let taken = |fields: &[&str]| -> Vec<String> {
+        rivals().flat_map(|names| fields.iter().flat_map(|field| names_in(names, field)).collect::<Vec<_>>()).collect()
+    };
+    let (resources, kinds) = (taken(&["plural", "singular", "shortNames"]), taken(&["kind", "listKind"]));
+    NAMES.iter().rev().find_map(|(field, reason)| {
+        let taken = if field.to_lowercase().ends_with("kind") { &kinds } else { &resources };
+        let name = names_in(own, field).into_iter().find(|name| taken.contains(name))?;
+        Some((*reason, format!("\"{name}\" is already in use")))
+    })
+}
+
+/// The value or values of a field of `names`.
+fn names_in(names: &Value, field: &str) -> Vec<String> {
+    let single = names.get(field).and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
+    single.into_iter().chain(list(names, field)).collect()
 }
 
 fn list(object: &Value, field: &str) -> Vec<String> {
@@ -120,7 +142,9 @@ fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str,
     if condition(definition, kind) == Some(status) {
         return;
     }
-    let Some(conditions) = entry(definition, "conditions", json!([])).and_then(Value::as_array_mut) else { return };
+    let Some(conditions) = entry(definition, "conditions", json!([])).and_then(Value::as_array_mut) else {
+        return;
+    };
     conditions.retain(|c| c.get("type").is_none_or(|t| t != kind));
     conditions.push(json!({
         "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now,
@@ -163,7 +187,7 @@ mod tests {
     fn a_name_that_is_taken_is_not_accepted() {
         let first = settled(&definition("foos", "Foo", &["f"]), &[], "t").unwrap();
         for (plural, kind, short, reason) in
-            [("bars", "Foo", &[][..], "KindConflict"), ("bars", "Bar", &["f"][..], "ShortNamesConflict")]
+            [("bars", "Foo", &[][..], "ListKindConflict"), ("bars", "Bar", &["f"][..], "ShortNamesConflict")]
         {
             let second = settled(&definition(plural, kind, short), &[&first], "t").unwrap();
             assert!(!is_established(&second), "{kind} {short:?}");

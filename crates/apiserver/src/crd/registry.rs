@@ -62,7 +62,8 @@ impl Registry {
 
 /// The kinds, one per served version and the stored one, that a definition describes.
 fn kinds_of(definition: &Value) -> Result<Vec<Arc<Kind>>, Vec<Cause>> {
-    let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let list = |pointer: &str| -> Vec<String> {
         let items = definition.pointer(pointer).and_then(Value::as_array);
         items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -93,7 +94,9 @@ fn kinds_of(definition: &Value) -> Result<Vec<Arc<Kind>>, Vec<Cause>> {
             namespaced: text("/spec/scope") == "Namespaced",
             status: version.pointer("/subresources/status").is_some(),
             scale: version.pointer("/subresources/scale").map(scale_paths),
-            selectable: selectable.map(|path| (path.trim_start_matches('.').to_owned(), path.to_owned())).collect(),
+            selectable: selectable
+                .map(|path| (path.trim_start_matches('.').to_owned(), path.to_owned()))
+                .collect(),
             generation: Generation::OnAnyChangeButMetaAndStatus,
             custom: true,
             storage: flag("storage"),

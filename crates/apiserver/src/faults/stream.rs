@@ -71,7 +71,9 @@ impl Interference {
 
     /// The event, together with an earlier one of the same object that was held back; `None` when they cancel out.
     fn merged(&mut self, sighting: Sighting) -> Option<Sighting> {
-        let Some(place) = self.held.iter().position(|held| held.id == sighting.id) else { return Some(sighting) };
+        let Some(place) = self.held.iter().position(|held| held.id == sighting.id) else {
+            return Some(sighting);
+        };
         let held = self.held.remove(place);
         let change = match (held.change, sighting.change) {
             (Change::Added, Change::Deleted) => return None,

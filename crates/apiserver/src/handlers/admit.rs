@@ -7,8 +7,7 @@ use crate::{
     ApiError, Cause, Generation, Kind,
     access::grants,
     apply::{self, Manager},
-    clock,
-    meta,
+    clock, meta,
     request::FieldValidation,
     rules,
 };
@@ -130,7 +129,7 @@ pub(super) fn on_update(
     match part {
         Part::Main if kind.status => copy_field(&mut new, old, "status"),
         Part::Main => {}
-        Part::Status => new = only_status(new, old, kind.custom),
+        Part::Status => new = only_status(&new, old, kind.custom),
         Part::Scale => {}
         Part::Finalize => {
             let finalizers = new.get("spec").cloned();
@@ -202,14 +201,14 @@ fn counts(call: &Call<'_>, new: &Value, old: &Value) -> bool {
 
 /// A write to `/status` changes the status; of the metadata, custom kinds let nothing through but the field managers, built-in ones
 /// refuse labels and owners.
-fn only_status(new: Value, old: &Value, custom: bool) -> Value {
+fn only_status(new: &Value, old: &Value, custom: bool) -> Value {
     let mut result = old.clone();
-    copy_field(&mut result, &new, "status");
+    copy_field(&mut result, new, "status");
     if custom {
-        let managed = meta::of(&new).get("managedFields").cloned();
+        let managed = meta::of(new).get("managedFields").cloned();
         put(&mut result, "managedFields", managed);
     } else {
-        let mut metadata = meta::of(&new).clone();
+        let mut metadata = meta::of(new).clone();
         for field in ["labels", "ownerReferences"] {
             match meta::of(old).get(field) {
                 Some(value) => metadata.insert(field.into(), value.clone()),

@@ -54,8 +54,7 @@ pub(super) fn store(call: &Call<'_>, object: Value, ownership: Ownership) -> Res
             None => Ok(Answer::object(201, Shown::Made(object))),
         };
     }
-    let stored = call.cluster.to_storage(&call.kind, object);
-    match call.cluster.store.commit_event(&id, Expect::Absent, Some(stored)) {
+    match call.cluster.commit(&call.kind, &id, Expect::Absent, object)? {
         Ok((object, revision)) => Ok(Answer { revision, ..Answer::object(201, Shown::Stored(object)) }),
         Err(CommitError::Exists | CommitError::Missing | CommitError::Changed { .. }) => {
             let live = call.cluster.store.get(&id);

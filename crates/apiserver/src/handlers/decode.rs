@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use super::Call;
-use crate::{
-    ApiError, meta,
-    negotiate::ContentType,
-};
+use crate::{ApiError, meta, negotiate::ContentType};
 
 /// The body as one object of the call's kind and version.
 pub(super) fn object(call: &Call<'_>) -> Result<Value, ApiError> {
@@ -25,8 +22,9 @@ pub(super) fn object(call: &Call<'_>) -> Result<Value, ApiError> {
 }
 
 pub(super) fn json(body: &[u8]) -> Result<Value, ApiError> {
-    serde_json::from_slice(body)
-        .map_err(|error| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {error}")))
+    serde_json::from_slice(body).map_err(|error| {
+        ApiError::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+    })
 }
 
 /// YAML, and JSON as its subset.

@@ -86,9 +86,9 @@ impl Options {
         if !causes.is_empty() {
             return Err(ApiError::invalid("meta.k8s.io", "DeleteOptions", "", causes));
         }
-        let old = options.orphan_dependents.map(|orphan| {
-            if orphan { Dependents::Orphan } else { Dependents::Background }
-        });
+        let old = options
+            .orphan_dependents
+            .map(|orphan| if orphan { Dependents::Orphan } else { Dependents::Background });
         options.dependents = policy.flatten().or(old);
         Ok(options)
     }
@@ -111,9 +111,8 @@ impl Options {
     }
 
     fn check_preconditions(&self, call: &Call<'_>, live: &Value) -> Result<(), ApiError> {
-        let conflict = |why: String| {
-            Err(ApiError::conflict(&call.kind.group, &call.kind.kind, meta::name(live), &why))
-        };
+        let conflict =
+            |why: String| Err(ApiError::conflict(&call.kind.group, &call.kind.kind, meta::name(live), &why));
         let uid = meta::text(live, "uid");
         if let Some(wanted) = &self.uid
             && wanted != uid
@@ -152,16 +151,16 @@ pub(super) fn delete(
             Marked::Pending => return Ok((Shown::Stored(live), false, None)),
             Marked::Changed(new) if options.dry_run => return Ok((Shown::Made(new), false, None)),
             Marked::Changed(new) => {
-                let stored = call.cluster.to_storage(&call.kind, new);
-                if let Ok((object, revision)) =
-                    store.commit_event(id, Expect::Revision(live.revision()), Some(stored))
-                {
+                let expect = Expect::Revision(live.revision());
+                if let Ok((object, revision)) = call.cluster.commit(&call.kind, id, expect, new)? {
                     return Ok((Shown::Stored(object), false, revision));
                 }
             }
             Marked::Now if options.dry_run => return Ok((Shown::Made(old), true, None)),
             Marked::Now => {
-                if let Ok((object, revision)) = store.commit_event(id, Expect::Revision(live.revision()), None) {
+                if let Ok((object, revision)) =
+                    store.commit_event(id, Expect::Revision(live.revision()), None)
+                {
                     return Ok((Shown::Stored(object), true, revision));
                 }
             }
@@ -196,7 +195,11 @@ fn mark(call: &Call<'_>, old: &Value, options: &Options) -> Marked {
     }
     match (finalizers.is_empty(), graceful) {
         (true, false) => Marked::Now,
-        (true, true) if meta::of(&new).get("deletionGracePeriodSeconds").and_then(Value::as_i64) == Some(0) => Marked::Now,
+        (true, true)
+            if meta::of(&new).get("deletionGracePeriodSeconds").and_then(Value::as_i64) == Some(0) =>
+        {
+            Marked::Now
+        }
         (_, true) => Marked::Changed(new),
         (false, false) => {
             begin_deletion(call, &mut new);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, Call, Content};
 use crate::{
-    ApiError, Cause, Compacted, Details, Object, ObjectId,
+    ApiError, Cause, Compacted, Object, ObjectId,
     matching::Matcher,
     negotiate::{list_type, write_item},
     request::{Params, VersionMatch},
@@ -50,7 +50,12 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Answer, ApiError> {
             fields.insert("remainingItemCount".into(), json!(remaining));
         }
     }
-    Ok(Answer { code: 200, content: Content::Json(render(call, &metadata, &found)), warnings: Vec::new(), revision: None })
+    Ok(Answer {
+        code: 200,
+        content: Content::Json(render(call, &metadata, &found)),
+        warnings: Vec::new(),
+        revision: None,
+    })
 }
 
 fn render(call: &Call<'_>, metadata: &Value, objects: &[Arc<Object>]) -> bytes::Bytes {
@@ -84,7 +89,9 @@ impl Page {
         let params = call.params;
         if let Some(token) = &params.continue_token {
             if params.resource_version.as_deref().is_some_and(|version| version != "0") {
-                return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
+                return Err(ApiError::bad_request(
+                    "specifying resource version is not allowed when using continue",
+                ));
             }
             let (at, after) = read_token(token, call)?;
             return Ok(Self { at, after: Some(after), continued: true });
@@ -113,7 +120,7 @@ impl Page {
              the results. Continuing with the provided token results in an inconsistent list - objects that were \
              created, modified, or deleted between the time the first chunk was returned and now may show up in the list.",
         );
-        error.details = Details { continue_token: Some(encode_token(-1, after)), ..Details::default() };
+        error.details.continue_token = Some(encode_token(-1, after));
         error
     }
 }
@@ -148,7 +155,9 @@ fn read_token(token: &str, call: &Call<'_>) -> Result<(Option<u64>, ObjectId), A
 
 pub(super) fn parse_revision(version: &str) -> Result<u64, ApiError> {
     version.parse().map_err(|_| {
-        ApiError::bad_request(format!("resourceVersion: Invalid value: \"{version}\": must be a number or empty"))
+        ApiError::bad_request(format!(
+            "resourceVersion: Invalid value: \"{version}\": must be a number or empty"
+        ))
     })
 }
 
@@ -160,8 +169,11 @@ pub(super) fn check_not_too_new(call: &Call<'_>, version: Option<&str>) -> Resul
     if asked <= current {
         return Ok(());
     }
-    let mut error =
-        ApiError::new(504, "Timeout", format!("Timeout: Too large resource version: {asked}, current: {current}"));
+    let mut error = ApiError::new(
+        504,
+        "Timeout",
+        format!("Timeout: Too large resource version: {asked}, current: {current}"),
+    );
     error.details.causes = vec![Cause::new("ResourceVersionTooLarge", "", "Too large resource version")];
     error.details.retry_after_seconds = Some(1);
     Err(error)

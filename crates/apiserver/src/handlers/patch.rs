@@ -8,9 +8,7 @@ use super::{
     decode, update,
 };
 use crate::{
-    ApiError, Cause,
-    apply,
-    meta,
+    ApiError, Cause, apply, meta,
     negotiate::ContentType,
     patch::{self, PatchKind},
     request::FieldValidation,
@@ -83,27 +81,27 @@ pub(super) fn apply_part(call: &Call<'_>, part: Part) -> Result<Answer, ApiError
     check_intent(call, &mut intent)?;
     let warnings = admit::unknown_fields(call, &mut intent)?;
     leave_only(call, &mut intent, part);
-    let answer = apply_intent(call, part, intent)?;
+    let answer = apply_intent(call, part, &intent)?;
     Ok(Answer { warnings, ..answer })
 }
 
 /// The apply itself, once it is clear what is applied.
-pub(super) fn apply_intent(call: &Call<'_>, part: Part, intent: Value) -> Result<Answer, ApiError> {
+pub(super) fn apply_intent(call: &Call<'_>, part: Part, intent: &Value) -> Result<Answer, ApiError> {
     let force = call.params.force == Some(true);
     update::write(call, part, Ownership::Settled, |live| {
         match live {
             None if part != Part::Main => return Err(call.not_found(call.name())),
-            None if !meta::text(&intent, "uid").is_empty() => {
+            None if !meta::text(intent, "uid").is_empty() => {
                 let why = format!(
                     "uid mismatch: the provided object specified uid {}, and no existing object was found",
-                    meta::text(&intent, "uid")
+                    meta::text(intent, "uid")
                 );
                 return Err(ApiError::conflict(&call.kind.group, &call.kind.plural, call.name(), &why));
             }
             _ => {}
         }
         let merged = admit::with_manager(call, part, |manager| {
-            apply::apply(live, &intent, manager, force, &call.kind.schema)
+            apply::apply(live, intent, manager, force, &call.kind.schema)
         });
         merged.map_err(Into::into)
     })
@@ -119,7 +117,10 @@ fn check_intent(call: &Call<'_>, intent: &mut Value) -> Result<(), ApiError> {
     }
     decode::check_type(call, intent)?;
     decode::check_place(call, intent)?;
-    if meta::of(intent).get("managedFields").is_some_and(|fields| fields.as_array().is_none_or(|f| !f.is_empty())) {
+    if meta::of(intent)
+        .get("managedFields")
+        .is_some_and(|fields| fields.as_array().is_none_or(|f| !f.is_empty()))
+    {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
     Ok(())
@@ -137,11 +138,14 @@ fn leave_only(call: &Call<'_>, intent: &mut Value, part: Part) {
     }
     match part {
         Part::Main | Part::Scale | Part::Finalize => {}
-        Part::Status => fields.retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status")),
+        Part::Status => {
+            fields.retain(|field, _| matches!(field.as_str(), "apiVersion" | "kind" | "metadata" | "status"));
+        }
     }
     if part == Part::Status
         && let Some(metadata) = meta::of_mut(intent)
     {
-        metadata.retain(|field, _| matches!(field.as_str(), "name" | "namespace" | "uid" | "resourceVersion"));
+        metadata
+            .retain(|field, _| matches!(field.as_str(), "name" | "namespace" | "uid" | "resourceVersion"));
     }
 }

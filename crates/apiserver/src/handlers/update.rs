@@ -8,7 +8,8 @@ use super::{
     create, decode,
 };
 use crate::{
-    ApiError, Cause, CommitError, Expect, Object, cluster::to_version, meta, negotiate::Shown, rules,
+    ApiError, Cause, CommitError, Expect, Object, cluster::to_version, meta, negotiate::Shown, request::Verb,
+    rules,
 };
 
 pub(super) fn answer(call: &Call<'_>) -> Result<Answer, ApiError> {
@@ -59,7 +60,10 @@ pub(super) fn write(
     let id = call.id(call.name());
     loop {
         let Some(live) = call.cluster.store.get(&id) else {
-            return create::store(call, change(None)?, ownership);
+            let object = change(None)?;
+            // Who may change things may not make them by that.
+            crate::http::authorize(call.cluster, call.user, call.target, Verb::Create)?;
+            return create::store(call, object, ownership);
         };
         let old = to_version(&call.kind, &live);
         let mut new = change(Some(&old))?;
@@ -78,8 +82,7 @@ pub(super) fn write(
         if call.params.dry_run {
             return Ok(Answer::object(200, Shown::Made(new)));
         }
-        let stored = call.cluster.to_storage(&call.kind, new);
-        match call.cluster.store.commit_event(&id, Expect::Revision(live.revision()), Some(stored)) {
+        match call.cluster.commit(&call.kind, &id, Expect::Revision(live.revision()), new)? {
             Ok((object, revision)) => {
                 return Ok(Answer { revision, ..Answer::object(200, Shown::Stored(object)) });
             }

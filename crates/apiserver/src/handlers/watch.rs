@@ -63,7 +63,8 @@ fn state(call: &Call<'_>, matcher: &Matcher) -> Result<Start, ApiError> {
 fn check(call: &Call<'_>) -> Result<(), ApiError> {
     let params = call.params;
     let mut causes = Vec::new();
-    let mut refuse = |reason: &'static str, field: &str, why: &str| causes.push(Cause::new(reason, field, why));
+    let mut refuse =
+        |reason: &'static str, field: &str, why: &str| causes.push(Cause::new(reason, field, why));
     let field = "resourceVersionMatch";
     if params.send_initial_events.is_some() && params.version_match != Some(VersionMatch::NotOlderThan) {
         refuse(
@@ -88,7 +89,11 @@ fn check(call: &Call<'_>) -> Result<(), ApiError> {
             );
         }
         if params.continue_token.is_some() {
-            refuse("FieldValueForbidden", field, "Forbidden: resourceVersionMatch is forbidden when continue is provided");
+            refuse(
+                "FieldValueForbidden",
+                field,
+                "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+            );
         }
     }
     if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid("meta.k8s.io", "ListOptions", "", causes)) }

@@ -81,91 +81,91 @@ pub(super) fn build() -> Vec<Arc<Kind>> {
     use Generation::{OnAnyChangeButMetaAndStatus as OnContent, OnSpecChange};
     let mut kinds = Kinds::default();
 
-    kinds.add::<core::ConfigMap>(Row { short: &["cm"], ..PLAIN });
-    kinds.add::<core::Endpoints>(Row { short: &["ep"], ..PLAIN });
-    kinds.add::<core::Event>(Row { short: &["ev"], selectable: EVENT, ..PLAIN });
-    kinds.add::<core::LimitRange>(Row { short: &["limits"], ..PLAIN });
-    kinds.add::<core::Namespace>(Row {
+    kinds.add::<core::ConfigMap>(&Row { short: &["cm"], ..PLAIN });
+    kinds.add::<core::Endpoints>(&Row { short: &["ep"], ..PLAIN });
+    kinds.add::<core::Event>(&Row { short: &["ev"], selectable: EVENT, ..PLAIN });
+    kinds.add::<core::LimitRange>(&Row { short: &["limits"], ..PLAIN });
+    kinds.add::<core::Namespace>(&Row {
         short: &["ns"],
         status: true,
         selectable: &["status.phase"],
         ..PLAIN
     });
-    kinds.add::<core::Node>(Row {
+    kinds.add::<core::Node>(&Row {
         short: &["no"],
         status: true,
         selectable: &["spec.unschedulable"],
         ..PLAIN
     });
-    kinds.add::<core::PersistentVolume>(Row { short: &["pv"], status: true, ..PLAIN });
-    kinds.add::<core::PersistentVolumeClaim>(Row { short: &["pvc"], status: true, ..PLAIN });
-    kinds.add::<core::Pod>(Row { short: &["po"], scale: false, selectable: POD, ..WORKLOAD });
-    kinds.add::<core::PodTemplate>(Row { generation: OnContent, ..PLAIN });
-    kinds.add::<core::ResourceQuota>(Row { short: &["quota"], status: true, ..PLAIN });
-    kinds.add::<core::Secret>(Row { selectable: &["type"], ..PLAIN });
-    kinds.add::<core::Service>(Row {
+    kinds.add::<core::PersistentVolume>(&Row { short: &["pv"], status: true, ..PLAIN });
+    kinds.add::<core::PersistentVolumeClaim>(&Row { short: &["pvc"], status: true, ..PLAIN });
+    kinds.add::<core::Pod>(&Row { short: &["po"], scale: false, selectable: POD, ..WORKLOAD });
+    kinds.add::<core::PodTemplate>(&Row { generation: OnContent, ..PLAIN });
+    kinds.add::<core::ResourceQuota>(&Row { short: &["quota"], status: true, ..PLAIN });
+    kinds.add::<core::Secret>(&Row { selectable: &["type"], ..PLAIN });
+    kinds.add::<core::Service>(&Row {
         short: &["svc"],
         categories: &["all"],
         status: true,
         selectable: &["spec.clusterIP", "spec.type"],
         ..PLAIN
     });
-    kinds.add::<core::ServiceAccount>(Row { short: &["sa"], ..PLAIN });
+    kinds.add::<core::ServiceAccount>(&Row { short: &["sa"], ..PLAIN });
 
-    kinds.add::<apps::ControllerRevision>(PLAIN);
-    kinds.add::<apps::DaemonSet>(Row { short: &["ds"], scale: false, ..WORKLOAD });
-    kinds.add::<apps::Deployment>(Row { short: &["deploy"], ..WORKLOAD });
-    kinds.add::<apps::ReplicaSet>(Row { short: &["rs"], selectable: &["status.replicas"], ..WORKLOAD });
-    kinds.add::<apps::StatefulSet>(Row { short: &["sts"], ..WORKLOAD });
+    kinds.add::<apps::ControllerRevision>(&PLAIN);
+    kinds.add::<apps::DaemonSet>(&Row { short: &["ds"], scale: false, ..WORKLOAD });
+    kinds.add::<apps::Deployment>(&Row { short: &["deploy"], ..WORKLOAD });
+    kinds.add::<apps::ReplicaSet>(&Row { short: &["rs"], selectable: &["status.replicas"], ..WORKLOAD });
+    kinds.add::<apps::StatefulSet>(&Row { short: &["sts"], ..WORKLOAD });
 
-    kinds.add::<batch::CronJob>(Row { short: &["cj"], scale: false, ..WORKLOAD });
-    kinds.add::<batch::Job>(Row { scale: false, selectable: &["status.successful"], ..WORKLOAD });
+    kinds.add::<batch::CronJob>(&Row { short: &["cj"], scale: false, ..WORKLOAD });
+    kinds.add::<batch::Job>(&Row { scale: false, selectable: &["status.successful"], ..WORKLOAD });
 
-    kinds.add::<admission::MutatingWebhookConfiguration>(Row {
+    kinds.add::<admission::MutatingWebhookConfiguration>(&Row {
         categories: &["api-extensions"],
         generation: OnContent,
         ..PLAIN
     });
-    kinds.add::<admission::ValidatingWebhookConfiguration>(Row {
+    kinds.add::<admission::ValidatingWebhookConfiguration>(&Row {
         categories: &["api-extensions"],
         generation: OnContent,
         ..PLAIN
     });
-    kinds.add::<apiextensions::CustomResourceDefinition>(Row {
+    kinds.add::<apiextensions::CustomResourceDefinition>(&Row {
         short: &["crd", "crds"],
         categories: &["api-extensions"],
         status: true,
         generation: OnSpecChange,
         ..PLAIN
     });
-    kinds.add::<autoscaling::HorizontalPodAutoscaler>(Row {
+    kinds.add::<autoscaling::HorizontalPodAutoscaler>(&Row {
         short: &["hpa"],
         categories: &["all"],
         status: true,
         ..PLAIN
     });
-    kinds.add::<coordination::Lease>(PLAIN);
-    kinds.add::<discovery::EndpointSlice>(Row { generation: OnContent, ..PLAIN });
-    kinds.add::<events::Event>(Row { short: &["ev"], selectable: REGARDING, ..PLAIN });
-    kinds.add::<networking::Ingress>(Row {
+    kinds.add::<coordination::Lease>(&PLAIN);
+    kinds.add::<discovery::EndpointSlice>(&Row { generation: OnContent, ..PLAIN });
+    kinds.add::<events::Event>(&Row { short: &["ev"], selectable: REGARDING, ..PLAIN });
+    kinds.add::<networking::Ingress>(&Row {
         short: &["ing"],
         status: true,
         generation: OnSpecChange,
         ..PLAIN
     });
-    kinds.add::<networking::NetworkPolicy>(Row { short: &["netpol"], generation: OnSpecChange, ..PLAIN });
-    kinds.add::<policy::PodDisruptionBudget>(Row {
+    kinds.add::<networking::NetworkPolicy>(&Row { short: &["netpol"], generation: OnSpecChange, ..PLAIN });
+    kinds.add::<policy::PodDisruptionBudget>(&Row {
         short: &["pdb"],
         status: true,
         generation: OnSpecChange,
         ..PLAIN
     });
-    kinds.add::<rbac::ClusterRole>(PLAIN);
-    kinds.add::<rbac::ClusterRoleBinding>(PLAIN);
-    kinds.add::<rbac::Role>(PLAIN);
-    kinds.add::<rbac::RoleBinding>(PLAIN);
-    kinds.add::<scheduling::PriorityClass>(Row { short: &["pc"], generation: OnContent, ..PLAIN });
-    kinds.add::<storage::StorageClass>(Row { short: &["sc"], ..PLAIN });
+    kinds.add::<rbac::ClusterRole>(&PLAIN);
+    kinds.add::<rbac::ClusterRoleBinding>(&PLAIN);
+    kinds.add::<rbac::Role>(&PLAIN);
+    kinds.add::<rbac::RoleBinding>(&PLAIN);
+    kinds.add::<scheduling::PriorityClass>(&Row { short: &["pc"], generation: OnContent, ..PLAIN });
+    kinds.add::<storage::StorageClass>(&Row { short: &["sc"], ..PLAIN });
 
     kinds.finish()
 }
@@ -177,7 +177,7 @@ struct Kinds {
 }
 
 impl Kinds {
-    fn add<T: Resource<Scope: ScopeName> + JsonSchema>(&mut self, row: Row) {
+    fn add<T: Resource<Scope: ScopeName> + JsonSchema>(&mut self, row: &Row) {
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
         let kind = Kind {
             group: T::GROUP.to_owned(),

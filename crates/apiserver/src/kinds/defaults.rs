@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 
+type Fill = fn(&mut Fields);
+
 /// Type, field, value. Structs that Go stores by value appear as `{}`.
 const CONSTANT: &[(&str, &str, &str)] = &[
     ("ClientIPConfig", "timeoutSeconds", "10800"),
@@ -123,7 +125,7 @@ const CONSTANT: &[(&str, &str, &str)] = &[
 ];
 
 /// Defaults that depend on other fields, by the type they belong to.
-const COMPUTED: &[(&str, fn(&mut Fields))] = &[
+const COMPUTED: &[(&str, Fill)] = &[
     ("Container", container),
     ("CustomResourceDefinitionNames", crd_names),
     ("DaemonSetUpdateStrategy", daemon_set_strategy),
@@ -149,7 +151,7 @@ pub(super) fn constant(type_name: &str, field: &str) -> Option<Value> {
     serde_json::from_str(value).ok()
 }
 
-pub(super) fn computed(type_name: &str) -> Option<fn(&mut Fields)> {
+pub(super) fn computed(type_name: &str) -> Option<Fill> {
     COMPUTED.iter().find(|(t, _)| *t == type_name).map(|(_, fill)| *fill)
 }
 

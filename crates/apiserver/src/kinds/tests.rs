@@ -525,7 +525,7 @@ fn a_definition_is_checked_before_it_is_served() {
     check(
         |d| {
             d["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] =
-                json!([{"rule": "self.nope"}])
+                json!([{"rule": "self.nope"}]);
         },
         "spec.validation.openAPIV3Schema.x-kubernetes-validations[0].rule: Invalid value",
     );
@@ -541,7 +541,7 @@ fn a_definition_is_checked_before_it_is_served() {
 fn a_schema_that_was_accepted_once_stays_accepted() {
     let bad = definition(|d| {
         d["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
-            json!({"type": "object", "properties": {"a": {}}})
+            json!({"type": "object", "properties": {"a": {}}});
     });
     assert_eq!(validate_builtin(kind("CustomResourceDefinition"), &bad, None).len(), 1);
     assert_eq!(validate_builtin(kind("CustomResourceDefinition"), &bad, Some(&bad)), []);

@@ -113,7 +113,11 @@ fn role(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
         if !list(rule, "/nonResourceURLs").is_empty() {
             if !text(new, "/metadata/namespace").is_empty() {
                 let why = "namespaced rules cannot apply to non-resource URLs";
-                causes.push(invalid(at.field("nonResourceURLs"), &rule["nonResourceURLs"], why));
+                causes.push(invalid(
+                    at.field("nonResourceURLs"),
+                    rule.get("nonResourceURLs").unwrap_or(&Value::Null),
+                    why,
+                ));
             }
             continue;
         }
@@ -143,10 +147,14 @@ fn binding(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
         let at = subjects.index(i);
         match text(subject, "/kind") {
             "ServiceAccount" if text(subject, "/namespace").is_empty() => {
-                causes.push(required(at.field("namespace"), ""))
+                causes.push(required(at.field("namespace"), ""));
             }
             "ServiceAccount" if !text(subject, "/apiGroup").is_empty() => {
-                causes.push(not_supported(at.field("apiGroup"), &subject["apiGroup"], &[Value::from("")]));
+                causes.push(not_supported(
+                    at.field("apiGroup"),
+                    &Value::from(text(subject, "/apiGroup")),
+                    &[Value::from("")],
+                ));
             }
             "ServiceAccount" | "User" | "Group" => {}
             other => {

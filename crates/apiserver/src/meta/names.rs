@@ -82,7 +82,9 @@ fn is_label(text: &str) -> bool {
         [] => false,
         [one] => alphanumeric(*one),
         [first, middle @ .., last] => {
-            alphanumeric(*first) && alphanumeric(*last) && middle.iter().all(|c| alphanumeric(*c) || *c == b'-')
+            alphanumeric(*first)
+                && alphanumeric(*last)
+                && middle.iter().all(|c| alphanumeric(*c) || *c == b'-')
         }
     }
 }
@@ -93,11 +95,6 @@ fn is_label_1035(text: &str) -> bool {
 
 fn is_subdomain(text: &str) -> bool {
     text.split('.').all(is_label)
-}
-
-/// Is `text` a DNS subdomain of allowed length?
-pub(crate) fn dns_subdomain(text: &str) -> bool {
-    text.len() <= 253 && is_subdomain(text)
 }
 
 /// Letters, digits, and inside also `-`, `_`, `.`.
@@ -143,7 +140,8 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
 }
 
 pub(super) fn validate_label(key: &str, value: &str) -> Vec<Cause> {
-    let mut causes: Vec<Cause> = qualified_name(key).iter().map(|why| invalid("metadata.labels", key, why)).collect();
+    let mut causes: Vec<Cause> =
+        qualified_name(key).iter().map(|why| invalid("metadata.labels", key, why)).collect();
     if value.len() > 63 {
         causes.push(invalid("metadata.labels", value, "must be no more than 63 bytes"));
     }
@@ -180,8 +178,8 @@ fn invalid(field: &str, value: &str, why: &str) -> Cause {
 /// `generateName` and five random letters that make no words.
 pub(crate) fn generated(prefix: &str, rng: &mut fastrand::Rng) -> String {
     const LETTERS: &[char] = &[
-        'b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'l', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v', 'w', 'x', 'z', '2', '4',
-        '5', '6', '7', '8', '9',
+        'b', 'c', 'd', 'f', 'g', 'h', 'j', 'k', 'l', 'm', 'n', 'p', 'q', 'r', 's', 't', 'v', 'w', 'x', 'z',
+        '2', '4', '5', '6', '7', '8', '9',
     ];
     // The whole fits into a DNS label, so a long prefix is cut.
     let mut name: String = prefix.chars().take(63 - 5).collect();

@@ -59,13 +59,13 @@ fn labels_annotations_finalizers_and_owners_are_checked() {
     assert_eq!(wrong(json!({"name": "a", "annotations": {"a/b/c": "x"}})), ["metadata.annotations"]);
     assert_eq!(wrong(json!({"name": "a", "finalizers": ["mine"]})), ["metadata.finalizers"]);
     assert!(wrong(json!({"name": "a", "finalizers": ["a.io/mine", "orphan"]})).is_empty());
-    assert_eq!(wrong(json!({"name": "a", "finalizers": ["foregroundDeletion", "orphan"]})), ["metadata.finalizers"]);
+    assert_eq!(
+        wrong(json!({"name": "a", "finalizers": ["foregroundDeletion", "orphan"]})),
+        ["metadata.finalizers"]
+    );
     assert_eq!(wrong(json!({})), ["metadata.name"]);
     let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true});
-    assert_eq!(
-        wrong(json!({"name": "a", "ownerReferences": [owner, owner]})),
-        ["metadata.ownerReferences"]
-    );
+    assert_eq!(wrong(json!({"name": "a", "ownerReferences": [owner, owner]})), ["metadata.ownerReferences"]);
     assert_eq!(
         wrong(json!({"name": "a", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p"}]})),
         ["metadata.ownerReferences[0].uid"]
@@ -89,7 +89,8 @@ fn an_object_on_its_way_out_takes_no_new_finalizer() {
 #[test]
 fn an_update_keeps_what_the_server_owns() {
     let old = json!({"metadata": {"name": "a", "namespace": "n", "uid": "1", "creationTimestamp": "t", "generation": 3}});
-    let mut new = json!({"metadata": {"creationTimestamp": null, "generation": 9, "labels": {}, "selfLink": "x"}});
+    let mut new =
+        json!({"metadata": {"creationTimestamp": null, "generation": 9, "labels": {}, "selfLink": "x"}});
     carry_over(&mut new, &old);
     assert_eq!(new, old);
 }

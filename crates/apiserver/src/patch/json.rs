@@ -11,12 +11,14 @@ use crate::ApiError;
 const MOST_OPERATIONS: usize = 10_000;
 
 pub(super) fn patch(document: &Value, body: &Value) -> Result<Value, ApiError> {
-    let Some(operations) = body.as_array().filter(|operations| operations.iter().all(Value::is_object)) else {
+    let Some(operations) = body.as_array().filter(|operations| operations.iter().all(Value::is_object))
+    else {
         return Err(ApiError::bad_request("error decoding patch: a JSON patch is a list of operations"));
     };
     if operations.len() > MOST_OPERATIONS {
         let count = operations.len();
-        let message = format!("The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {count}");
+        let message =
+            format!("The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {count}");
         return Err(ApiError::new(413, "RequestEntityTooLarge", message));
     }
     let operations = Patch::deserialize(body).map_err(|_| does_not_fit())?;
@@ -31,8 +33,8 @@ mod tests {
 
     use super::*;
 
-    fn code(document: Value, body: Value) -> Result<Value, u16> {
-        patch(&document, &body).map_err(|error| error.code)
+    fn code(document: &Value, body: &Value) -> Result<Value, u16> {
+        patch(document, body).map_err(|error| error.code)
     }
 
     #[test]
@@ -47,7 +49,7 @@ mod tests {
             {"op": "move", "from": "/list/1", "path": "/moved"},
         ]);
         assert_eq!(
-            code(json!({"a": 1, "list": ["y"], "gone": true}), body),
+            code(&json!({"a": 1, "list": ["y"], "gone": true}), &body),
             Ok(json!({"a": 2, "list": ["a", "z"], "b/c": 2, "moved": "y"}))
         );
     }
@@ -68,7 +70,7 @@ mod tests {
         ];
         for (body, expected) in cases {
             let told = body.to_string().chars().take(80).collect::<String>();
-            assert_eq!(code(json!({"a": 1, "list": []}), body), Err(expected), "{told}");
+            assert_eq!(code(&json!({"a": 1, "list": []}), &body), Err(expected), "{told}");
         }
     }
 

@@ -30,7 +30,11 @@ pub(super) fn patch(document: &Value, body: &Value, schema: &Schema) -> Result<V
     merge_objects(document.clone(), body.clone(), Some(schema)).map(Value::Object)
 }
 
-fn merge_objects(mut original: Object, mut patch: Object, schema: Option<&Schema>) -> Result<Object, ApiError> {
+fn merge_objects(
+    mut original: Object,
+    mut patch: Object,
+    schema: Option<&Schema>,
+) -> Result<Object, ApiError> {
     if let Some(directive) = patch.remove(PATCH) {
         return match directive.as_str() {
             Some("replace") => Ok(patch),
@@ -59,7 +63,11 @@ fn merge_objects(mut original: Object, mut patch: Object, schema: Option<&Schema
 }
 
 /// A field after its patch; `None` if it is gone.
-fn merge_values(original: Option<Value>, patch: Value, schema: Option<&Schema>) -> Result<Option<Value>, ApiError> {
+fn merge_values(
+    original: Option<Value>,
+    patch: Value,
+    schema: Option<&Schema>,
+) -> Result<Option<Value>, ApiError> {
     match (original, patch) {
         (_, Value::Null) => Ok(None),
         (Some(Value::Object(original)), Value::Object(patch)) => {
@@ -72,7 +80,11 @@ fn merge_values(original: Option<Value>, patch: Value, schema: Option<&Schema>) 
     }
 }
 
-fn merge_lists(original: Vec<Value>, patch: Vec<Value>, schema: Option<&Schema>) -> Result<Vec<Value>, ApiError> {
+fn merge_lists(
+    original: Vec<Value>,
+    patch: Vec<Value>,
+    schema: Option<&Schema>,
+) -> Result<Vec<Value>, ApiError> {
     let Some(key) = merge_key(schema) else { return Ok(patch) };
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
@@ -123,7 +135,10 @@ fn check_elements(original: &[Value], patch: &[Value]) -> Result<(), ApiError> {
     }
     let objects = original.iter().chain(patch).next().is_some_and(Value::is_object);
     if elements.any(|element| element.is_object() != objects) {
-        return Err(unforeseen(format!("list element types are not identical: {}", Value::from(patch.to_vec()))));
+        return Err(unforeseen(format!(
+            "list element types are not identical: {}",
+            Value::from(patch.to_vec())
+        )));
     }
     Ok(())
 }
@@ -158,7 +173,8 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), ApiError
     let bad = || ApiError::bad_request("invalid patch format of retainKeys");
     let keys = keys.as_array().ok_or_else(bad)?;
     let named = |name: &str| keys.iter().any(|key| key.as_str() == Some(name));
-    let directive = |name: &str| name.starts_with(DELETE_FROM_PRIMITIVE_LIST) || name.starts_with(SET_ELEMENT_ORDER);
+    let directive =
+        |name: &str| name.starts_with(DELETE_FROM_PRIMITIVE_LIST) || name.starts_with(SET_ELEMENT_ORDER);
     if patch.iter().any(|(name, value)| !value.is_null() && !directive(name) && !named(name)) {
         return Err(bad());
     }
@@ -168,7 +184,8 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), ApiError
 
 /// `$setElementOrder/list`: merges the list now, and puts its elements into this order.
 fn set_orders(original: &mut Object, patch: &mut Object, schema: Option<&Schema>) -> Result<(), ApiError> {
-    let directives: Vec<String> = patch.keys().filter(|name| name.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
+    let directives: Vec<String> =
+        patch.keys().filter(|name| name.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
     for directive in directives {
         let bad = || ApiError::bad_request("invalid patch format of setElementOrder list");
         let (_, list) = directive.split_once('/').ok_or_else(bad)?;

@@ -111,7 +111,13 @@ fn claim(new: &Value, old: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let may = ["resources", "volumeAttributesClassName"];
     let bound = |object: &Value| object.pointer("/spec/volumeName").is_some_and(|name| *name != "");
-    let fixed = |object: &Value| if bound(old) { without(object, &may) } else { without(object, &["resources", "volumeAttributesClassName", "volumeName"]) };
+    let fixed = |object: &Value| {
+        if bound(old) {
+            without(object, &may)
+        } else {
+            without(object, &["resources", "volumeAttributesClassName", "volumeName"])
+        }
+    };
     if fixed(new) != fixed(old) {
         causes.push(Cause::new(
             "FieldValueForbidden",
@@ -144,7 +150,8 @@ fn frozen(new: &Value, old: &Value, content: &[&str]) -> Vec<Cause> {
 
 /// Of a pod's spec only a few fields may change.
 fn pod(new: &Value, old: &Value) -> Option<Cause> {
-    const MAY: &[&str] = &["activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "nodeName"];
+    const MAY: &[&str] =
+        &["activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "nodeName"];
     let fixed = |object: &Value| {
         let mut spec = without(object, MAY);
         for list in ["containers", "initContainers"] {
@@ -156,7 +163,9 @@ fn pod(new: &Value, old: &Value) -> Option<Cause> {
         }
         spec
     };
-    let node = |object: &Value| object.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let node = |object: &Value| {
+        object.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
     let moved = !node(old).is_empty() && node(new) != node(old);
     (moved || fixed(new) != fixed(old)).then(|| {
         Cause::new(

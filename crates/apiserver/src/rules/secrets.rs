@@ -46,7 +46,11 @@ pub(super) fn validate(secret: &Value) -> Vec<Cause> {
             ));
         }
         if value.as_str().is_none_or(|text| STANDARD.decode(text).is_err()) {
-            causes.push(Cause::new("FieldValueInvalid", format!("data[{key}]"), "Invalid value: illegal base64 data"));
+            causes.push(Cause::new(
+                "FieldValueInvalid",
+                format!("data[{key}]"),
+                "Invalid value: illegal base64 data",
+            ));
         }
     }
     causes

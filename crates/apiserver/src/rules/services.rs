@@ -35,11 +35,20 @@ fn free(cluster: &Cluster) -> Result<String, ApiError> {
 
 /// An update that leaves the addresses out keeps them.
 pub(super) fn keep_addresses(new: &mut Value, old: &Value) {
-    let (Some(new), Some(old)) = (new.get_mut("spec").and_then(Value::as_object_mut), old.get("spec")) else { return };
+    let (Some(new), Some(old)) = (new.get_mut("spec").and_then(Value::as_object_mut), old.get("spec")) else {
+        return;
+    };
     if new.get("type").and_then(Value::as_str) == Some("ExternalName") {
         return;
     }
-    for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy", "healthCheckNodePort"] {
+    for field in [
+        "clusterIP",
+        "clusterIPs",
+        "ipFamilies",
+        "ipFamilyPolicy",
+        "internalTrafficPolicy",
+        "healthCheckNodePort",
+    ] {
         let empty = new.get(field).is_none_or(|value| value.is_null() || value == "" || *value == json!([]));
         if let (true, Some(value)) = (empty, old.get(field)) {
             new.insert(field.into(), value.clone());

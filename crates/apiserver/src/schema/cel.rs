@@ -10,12 +10,14 @@
 
 mod check;
 mod eval;
+mod library;
 mod macros;
 #[cfg(test)]
 mod tests;
 mod value;
 
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 
 use kube_cel::cel::parser::Parser;
 use kube_cel::cel::{IdedExpr, Value as Cel};
@@ -63,7 +65,7 @@ pub(super) fn compile(schema: &mut Schema, openapi: &Value, causes: &mut Vec<Cau
         std::thread::Builder::new()
             .stack_size(PARSER_STACK)
             .spawn_scoped(scope, compile)
-            .map(|thread| thread.join())
+            .map(ScopedJoinHandle::join)
     });
     if !matches!(compiled, Ok(Ok(()))) {
         causes.push(invalid(NO_FIELD, &Value::Null, "the rules could not be compiled"));

@@ -141,8 +141,7 @@ impl Checks {
         if let Some(max) = self.max_properties
             && length as u64 > max
         {
-            let why = format_args!("{path} in body should have at most {max} properties");
-            causes.push(invalid(path, &json!(length), why));
+            causes.push(too_many(path, length, max));
         }
         if let Some(min) = self.min_properties
             && (length as u64) < min

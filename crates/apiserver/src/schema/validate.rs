@@ -96,6 +96,14 @@ fn object(
     path: Path,
     causes: &mut Vec<Cause>,
 ) {
+    // The resource at the root is the server's business; one inside must say what it is.
+    if schema.resource && schema.native.is_none() && !matches!(path, Path::Root) {
+        for name in ["apiVersion", "kind"] {
+            if fields.get(name).is_none_or(|value| value.is_null() || value == "") {
+                causes.push(required(path.field(name), "must not be empty"));
+            }
+        }
+    }
     for name in &schema.required {
         if !fields.contains_key(name) {
             causes.push(required(path.field(name), ""));

@@ -2,7 +2,7 @@
 
 /// Requirements that must all hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FieldSelector(Vec<Requirement>);
+pub(crate) struct FieldSelector(Vec<Requirement>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
@@ -15,7 +15,7 @@ struct Requirement {
 const OPERATORS: &[(&str, bool)] = &[("!=", false), ("==", true), ("=", true)];
 
 impl FieldSelector {
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut terms = split_terms(text);
         terms.sort_unstable();
         let requirements = terms.into_iter().filter(|term| !term.is_empty()).map(|term| {
@@ -27,12 +27,12 @@ impl FieldSelector {
     }
 
     /// Path, whether it must be equal, and the value.
-    pub fn requirements(&self) -> impl Iterator<Item = (&str, bool, &str)> {
+    pub(crate) fn requirements(&self) -> impl Iterator<Item = (&str, bool, &str)> {
         self.0.iter().map(|r| (r.path.as_str(), r.equals, r.value.as_str()))
     }
 
     /// A field that is absent is as good as empty.
-    pub fn matches(&self, value_of: impl Fn(&str) -> Option<String>) -> bool {
+    pub(crate) fn matches(&self, value_of: impl Fn(&str) -> Option<String>) -> bool {
         self.0.iter().all(|r| (value_of(&r.path).unwrap_or_default() == r.value) == r.equals)
     }
 }
@@ -72,7 +72,10 @@ fn unescape(value: &str) -> Result<String, String> {
             },
             // Kubernetes prints the character's number.
             ',' | '=' => {
-                return Err(format!("invalid field selector: unescaped character in value: {}", u32::from(c)));
+                return Err(format!(
+                    "invalid field selector: unescaped character in value: {}",
+                    u32::from(c)
+                ));
             }
             c => plain.push(c),
         }

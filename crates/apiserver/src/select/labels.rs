@@ -8,7 +8,7 @@ use crate::meta::qualified_name;
 
 /// Requirements that must all hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LabelSelector(Vec<Requirement>);
+pub(crate) struct LabelSelector(Vec<Requirement>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
@@ -28,11 +28,11 @@ enum Test {
 }
 
 impl LabelSelector {
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         Parser { tokens: tokens(text), at: 0 }.selector().map(Self)
     }
 
-    pub fn matches(&self, labels: &Map<String, Value>) -> bool {
+    pub(crate) fn matches(&self, labels: &Map<String, Value>) -> bool {
         self.0.iter().all(|requirement| {
             let value = labels.get(&requirement.key).and_then(Value::as_str);
             let number = || value.and_then(|value| value.parse::<i64>().ok());
@@ -73,7 +73,9 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
-        if let Some((symbol, after)) = SYMBOLS.iter().find_map(|symbol| Some((*symbol, rest.strip_prefix(symbol)?))) {
+        if let Some((symbol, after)) =
+            SYMBOLS.iter().find_map(|symbol| Some((*symbol, rest.strip_prefix(symbol)?)))
+        {
             tokens.push(Token::Symbol(symbol));
             rest = after.trim_start();
         } else {
@@ -112,7 +114,8 @@ impl<'t> Parser<'t> {
                     return Err(format!("found '{other}', expected: !, identifier, or 'end of string'"));
                 }
             }
-            let requirement = self.requirement().map_err(|why| format!("unable to parse requirement: {why}"))?;
+            let requirement =
+                self.requirement().map_err(|why| format!("unable to parse requirement: {why}"))?;
             requirements.push(requirement);
             match self.next() {
                 Token::End => return Ok(requirements),
@@ -222,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    fn matches(selector: &str, labels: Value) -> bool {
+    fn matches(selector: &str, labels: &Value) -> bool {
         LabelSelector::parse(selector).unwrap().matches(labels.as_object().unwrap())
     }
 
@@ -258,7 +261,7 @@ mod tests {
             ("app.kubernetes.io/name = db", json!({"app.kubernetes.io/name": "db"}), true),
         ];
         for (selector, labels, expected) in cases {
-            assert_eq!(matches(selector, labels), expected, "{selector}");
+            assert_eq!(matches(selector, &labels), expected, "{selector}");
         }
     }
 
@@ -282,8 +285,14 @@ mod tests {
         }
         let refusals = [
             ("-a=1", "unable to parse requirement: <nil>: Invalid value: \"-a\": name part must consist of"),
-            ("a=-1", "unable to parse requirement: values[0][a]: Invalid value: \"-1\": a valid label must be"),
-            ("a=b/c", "unable to parse requirement: values[0][a]: Invalid value: \"b/c\": a valid label must be"),
+            (
+                "a=-1",
+                "unable to parse requirement: values[0][a]: Invalid value: \"-1\": a valid label must be",
+            ),
+            (
+                "a=b/c",
+                "unable to parse requirement: values[0][a]: Invalid value: \"b/c\": a valid label must be",
+            ),
             ("a>x", "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators"),
         ];
         for (selector, expected) in refusals {

@@ -124,7 +124,8 @@ fn normalise(value: &mut Value, places: &BTreeMap<String, String>) {
 fn without_uids(text: &str, places: &BTreeMap<String, String>) -> Option<String> {
     const LENGTH: usize = 36;
     let start = (0..=text.len().checked_sub(LENGTH)?).find(|start| {
-        text.get(*start..start + LENGTH).is_some_and(|part| part.as_bytes().get(8) == Some(&b'-') && places.contains_key(part))
+        text.get(*start..start + LENGTH)
+            .is_some_and(|part| part.as_bytes().get(8) == Some(&b'-') && places.contains_key(part))
     })?;
     let place = text.get(start..start + LENGTH).and_then(|uid| places.get(uid))?;
     let rest = text.get(start + LENGTH..).unwrap_or_default();

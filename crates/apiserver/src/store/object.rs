@@ -30,11 +30,7 @@ impl std::fmt::Display for ObjectId {
         if !group.is_empty() {
             write!(f, ".{group}")?;
         }
-        if !namespace.is_empty() {
-            write!(f, " {namespace}/{name}")
-        } else {
-            write!(f, " {name}")
-        }
+        if !namespace.is_empty() { write!(f, " {namespace}/{name}") } else { write!(f, " {name}") }
     }
 }
 
@@ -73,6 +69,9 @@ impl Scope {
     }
 }
 
+/// How a kind sees an object; `None` when as it is stored.
+type View = (Arc<Kind>, Option<Arc<Object>>);
+
 /// An object as of one revision.
 #[derive(Debug)]
 pub struct Object {
@@ -80,8 +79,8 @@ pub struct Object {
     value: Value,
     /// The JSON without `apiVersion` and `kind`: those depend on the version it is asked for in.
     body: OnceLock<Bytes>,
-    /// How the last kind that asked sees it: `None` when as it is.
-    view: Mutex<Option<(Arc<Kind>, Option<Arc<Self>>)>>,
+    /// How the last kind that asked sees it.
+    view: Mutex<Option<View>>,
 }
 
 impl Object {
@@ -97,19 +96,15 @@ impl Object {
 
     /// Would writing `value` change nothing?
     pub(super) fn same(&self, value: &Value) -> bool {
-        fn without_revision(value: &Value) -> Option<(&Map<String, Value>, impl Iterator<Item = (&String, &Value)>)> {
-            let object = value.as_object()?;
-            let metadata = object.get("metadata")?.as_object()?;
-            Some((object, metadata.iter().filter(|(key, _)| *key != "resourceVersion")))
-        }
-        let (Some((old, old_metadata)), Some((new, new_metadata))) =
-            (without_revision(&self.value), without_revision(value))
-        else {
-            return false;
+        let (Some(old), Some(new)) = (self.value.as_object(), value.as_object()) else { return false };
+        let metadata = |object: &Map<String, Value>| -> Option<Map<String, Value>> {
+            let mut metadata = object.get("metadata")?.as_object()?.clone();
+            metadata.remove("resourceVersion");
+            Some(metadata)
         };
-        old_metadata.eq(new_metadata)
-            && old.len() == new.len()
+        old.len() == new.len()
             && old.iter().all(|(key, value)| key == "metadata" || new.get(key) == Some(value))
+            && metadata(old) == metadata(new)
     }
 
     pub fn revision(&self) -> u64 {

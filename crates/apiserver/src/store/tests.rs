@@ -97,7 +97,9 @@ fn scopes_do_not_reach_into_their_neighbours() {
     for (group, plural, namespace) in
         [("", "configmaps", "a"), ("", "configmaps", "b"), ("", "secrets", "a"), ("apps", "configmaps", "a")]
     {
-        store.commit(&ObjectId::new(group, plural, namespace, "x"), Expect::Absent, Some(map("x", "1"))).unwrap();
+        store
+            .commit(&ObjectId::new(group, plural, namespace, "x"), Expect::Absent, Some(map("x", "1")))
+            .unwrap();
     }
     assert_eq!(store.list(&Scope::all("", "configmaps")).1.len(), 2);
     assert_eq!(store.list(&Scope::namespace("", "configmaps", "b")).1.len(), 1);
@@ -111,5 +113,8 @@ fn the_wire_form_carries_the_version_that_was_asked_for() {
     let mut out = bytes::BytesMut::new();
     object.write_json(Some(("v2", "Map")), &mut out);
     let read: Value = serde_json::from_slice(&out).unwrap();
-    assert_eq!((&read["apiVersion"], &read["kind"], &read["data"]["k"]), (&json!("v2"), &json!("Map"), &json!("1")));
+    assert_eq!(
+        (&read["apiVersion"], &read["kind"], &read["data"]["k"]),
+        (&json!("v2"), &json!("Map"), &json!("1"))
+    );
 }

@@ -57,12 +57,11 @@ async fn without_a_message_the_rule_is_told(w: World) -> Outcome {
 }
 
 async fn a_message_can_be_computed(w: World) -> Outcome {
-    let message = "'min ' + string(self.min) + ' exceeds ' + string(self.max)";
-    let rule = json!({"rule": "self.min <= self.max", "message": "static", "messageExpression": message});
-    let widgets = ruled(&w, bounds(), rule).await?;
-    let body = widget(&w, "a", json!({"min": 3, "max": 2}));
-    let status = widgets.create(&body).await?.refused(422, "Invalid")?;
-    check!(status.text("message").contains("min 3 exceeds 2"), "{status}");
+    let message = "'there is no ' + self.colour";
+    let rule = json!({"rule": "self.colour == 'red'", "message": "static", "messageExpression": message});
+    let widgets = ruled(&w, json!({"colour": {"type": "string", "maxLength": 10}}), rule).await?;
+    let status = widgets.create(&widget(&w, "a", json!({"colour": "green"}))).await?.refused(422, "Invalid")?;
+    check!(status.text("message").contains("there is no green"), "{status}");
     Ok(())
 }
 

@@ -23,15 +23,18 @@ async fn expect(
     }
     for (value, field, reason) in bad {
         let status = widgets.create(&widget(w, "bad", json!({"v": value}))).await?.refused(422, "Invalid")?;
-        let found = cause(&status, field).text("reason");
-        if found != *reason {
-            return Err(Failure::new(format!("{value}: expected {reason} at {field}, got {}", status.at("details/causes"))));
+        let causes = status.list("details/causes");
+        if !causes.iter().any(|c| c.text("reason") == *reason && (*field == ANYWHERE || c.text("field") == *field)) {
+            return Err(Failure::new(format!("{value}: expected {reason} at {field}, got {causes:?}")));
         }
     }
     Ok(())
 }
 
 const INVALID: &str = "FieldValueInvalid";
+
+/// kube-apiserver does not say where `oneOf` and `not` failed but in the message.
+const ANYWHERE: &str = "*";
 
 async fn a_value_of_the_wrong_type_is_refused(w: World) -> Outcome {
     let bad = [
@@ -95,7 +98,7 @@ async fn a_pattern_is_found_anywhere(w: World) -> Outcome {
 
 async fn known_formats_are_checked(w: World) -> Outcome {
     let schema = json!({"type": "string", "format": "date-time"});
-    expect(&w, schema, &[json!("2026-01-02T03:04:05Z")], &[(json!("yesterday"), "spec.v", INVALID)]).await
+    expect(&w, schema, &[json!("2026-01-02T03:04:05Z")], &[(json!("yesterday"), "spec.v", "FieldValueTypeInvalid")]).await
 }
 
 async fn unknown_formats_are_not(w: World) -> Outcome {
@@ -159,13 +162,13 @@ async fn one_of_needs_exactly_one(w: World) -> Outcome {
         "type": "object", "properties": {"x": text, "y": text},
         "oneOf": [{"required": ["x"]}, {"required": ["y"]}],
     });
-    let bad = [(json!({"x": "1", "y": "1"}), "spec.v", INVALID)];
+    let bad = [(json!({"x": "1", "y": "1"}), ANYWHERE, INVALID)];
     expect(&w, schema, &[json!({"x": "1"})], &bad).await
 }
 
 async fn all_of_and_not_are_checked(w: World) -> Outcome {
     let schema = json!({"type": "integer", "allOf": [{"minimum": 1}, {"maximum": 9}], "not": {"enum": [5]}});
-    let bad = [(json!(0), "spec.v", INVALID), (json!(5), "spec.v", INVALID)];
+    let bad = [(json!(0), "spec.v", INVALID), (json!(5), ANYWHERE, INVALID)];
     expect(&w, schema, &[json!(1), json!(9)], &bad).await
 }
 

@@ -147,11 +147,7 @@ pub struct Report {
 }
 
 /// Compares what an operator did with what it declares. `home` is its own namespace.
-pub fn check<'a>(
-    requests: impl IntoIterator<Item = &'a Request>,
-    declared: &[Access],
-    home: &str,
-) -> Report {
+pub fn check<'a>(requests: impl IntoIterator<Item = &'a Request>, declared: &[Access], home: &str) -> Report {
     let declared = merged(declared);
     let mut used: Vec<BTreeSet<Verb>> = vec![BTreeSet::new(); declared.len()];
     let mut missing: Vec<Missing> = Vec::new();

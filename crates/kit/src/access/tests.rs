@@ -1,10 +1,7 @@
 use std::sync::Arc;
 
 use apiserver::Server;
-use k8s_openapi::api::{
-    apps::v1::StatefulSet,
-    core::v1::ConfigMap,
-};
+use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::ConfigMap};
 use kube::Api;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +34,8 @@ fn declared() -> Vec<Access> {
 async fn do_everything(server: &Server, client: kube::Client) {
     let (cx, recorder) = Context::for_tests(client);
     let main = Api::<StatefulSet>::namespaced(server.client(), "default").get("db").await.unwrap();
-    let mut child: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "c", "namespace": "default"}})).unwrap();
+    let mut child: ConfigMap =
+        serde_json::from_value(json!({"metadata": {"name": "c", "namespace": "default"}})).unwrap();
     own(&mut child, &main).unwrap();
     let child = cx.apply(&child, None).await.unwrap().unwrap();
     cx.ensure_finalizer(&child, "kit.test/f").await.unwrap();
@@ -82,7 +80,8 @@ async fn the_generated_roles_are_enough_and_none_is_too_many() {
     let report = check(&requests, &declared(), "capstan");
     assert_eq!(report, Report::default());
 
-    let without_delete: Vec<Access> = declared().into_iter().filter(|a| *a != Access::prune::<ConfigMap>()).collect();
+    let without_delete: Vec<Access> =
+        declared().into_iter().filter(|a| *a != Access::prune::<ConfigMap>()).collect();
     let report = check(&requests, &without_delete, "capstan");
     assert_eq!(report.missing.len(), 1);
     assert_eq!(report.missing[0].verb, Verb::Delete);
@@ -106,6 +105,9 @@ fn as_request(recorded: &apiserver::Recorded) -> Option<Request> {
         namespace => format!("/namespaces/{namespace}"),
     };
     let parts = [recorded.resource.as_str(), &recorded.name, &recorded.subresource];
-    let path = parts.iter().filter(|part| !part.is_empty()).fold(String::new(), |path, part| format!("{path}/{part}"));
+    let path = parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .fold(String::new(), |path, part| format!("{path}/{part}"));
     Request::parse(method, &format!("{group}{namespace}{path}?{}", recorded.query))
 }

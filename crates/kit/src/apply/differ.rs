@@ -19,7 +19,7 @@ pub struct Difference {
     pub path: String,
     /// What is there; `None` when nothing is.
     pub live: Option<Value>,
-    /// What it should be.
+    /// What it should be; null when it should not be there.
     pub desired: Value,
 }
 
@@ -35,15 +35,17 @@ impl fmt::Display for Difference {
 /// Every difference of `live` from `desired`, in the order of the fields.
 pub(super) fn differences(desired: &Value, live: &Value) -> Vec<Difference> {
     let mut differ = Differ { path: Vec::new(), found: Vec::new() };
-    differ.value("", desired, Some(live), As::Itself);
+    differ.value("", desired, Some(live), Within::default());
     differ.found
 }
 
-/// How scalars are to be read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum As {
-    Itself,
-    Quantity,
+/// What the fields above say about this one.
+#[derive(Debug, Clone, Copy, Default)]
+struct Within {
+    /// It is a quantity, or holds some.
+    quantities: bool,
+    /// It is in a list that is owned as a whole, and so is it.
+    atomic: bool,
 }
 
 struct Differ {
@@ -52,41 +54,51 @@ struct Differ {
 }
 
 impl Differ {
-    fn value(&mut self, field: &str, desired: &Value, live: Option<&Value>, read: As) {
+    fn value(&mut self, field: &str, desired: &Value, live: Option<&Value>, within: Within) {
         let live = live.filter(|live| !live.is_null());
         if live.is_none() && is_nothing(field, desired) {
             return;
         }
         match (desired, live) {
-            (Value::Object(fields), Some(live @ Value::Object(_))) => {
-                for (name, desired) in fields {
-                    let read = if lists::holds_quantities(name) { As::Quantity } else { read };
+            (Value::Object(fields), Some(Value::Object(live))) => {
+                let extra = live
+                    .iter()
+                    .filter(|(name, value)| !fields.contains_key(*name) && !is_nothing(name, value));
+                for (name, live) in extra.filter(|_| lists::is_exact(field)) {
                     self.path.push(self.step(name));
-                    self.value(name, desired, live.get(name), read);
+                    self.differs(&Value::Null, Some(live));
+                    self.path.pop();
+                }
+                for (name, desired) in fields {
+                    let quantities = within.quantities || lists::holds_quantities(name);
+                    self.path.push(self.step(name));
+                    self.value(name, desired, live.get(name), Within { quantities, ..within });
                     self.path.pop();
                 }
             }
-            (Value::Array(desired), Some(Value::Array(live))) => self.list(field, desired, live, read),
-            (desired, Some(live)) if same_scalar(desired, live, read) => {}
+            (Value::Array(desired), Some(Value::Array(live))) => self.list(field, desired, live, within),
+            (desired, Some(live)) if same_scalar(desired, live, within) => {}
             (desired, live) => self.differs(desired, live),
         }
     }
 
-    fn list(&mut self, field: &str, desired: &[Value], live: &[Value], read: As) {
-        match how_told_apart(field, desired) {
+    fn list(&mut self, field: &str, desired: &[Value], live: &[Value], within: Within) {
+        match how_told_apart(field, desired, within) {
             List::Map(keys) => {
                 for element in desired {
                     let counterpart = live.iter().find(|live| same_element(keys, element, live));
                     self.path.push(key_path(keys, element));
                     match counterpart {
-                        Some(live) => self.value("", element, Some(live), read),
+                        Some(live) => self.value("", element, Some(live), within),
                         None => self.differs(element, None),
                     }
                     self.path.pop();
                 }
             }
             List::Set => {
-                for (position, element) in desired.iter().enumerate().filter(|(_, element)| !live.contains(element)) {
+                for (position, element) in
+                    desired.iter().enumerate().filter(|(_, element)| !live.contains(element))
+                {
                     self.path.push(format!("[{position}]"));
                     self.differs(element, None);
                     self.path.pop();
@@ -95,7 +107,7 @@ impl Differ {
             List::Atomic if desired.len() == live.len() => {
                 for (position, (desired, live)) in desired.iter().zip(live).enumerate() {
                     self.path.push(format!("[{position}]"));
-                    self.value("", desired, Some(live), read);
+                    self.value("", desired, Some(live), Within { atomic: true, ..within });
                     self.path.pop();
                 }
             }
@@ -133,20 +145,21 @@ fn is_nothing(field: &str, desired: &Value) -> bool {
     }
 }
 
-fn same_scalar(desired: &Value, live: &Value, read: As) -> bool {
+fn same_scalar(desired: &Value, live: &Value, within: Within) -> bool {
     match (desired, live) {
         (Value::Number(desired), Value::Number(live)) => desired == live || desired.as_f64() == live.as_f64(),
-        (Value::String(desired), Value::String(live)) if read == As::Quantity && desired != live => {
+        (Value::String(desired), Value::String(live)) if within.quantities && desired != live => {
             quantity::billionths(desired).is_some_and(|value| quantity::billionths(live) == Some(value))
         }
         _ => desired == live,
     }
 }
 
-/// A list with two elements of the same key is no map, whatever its name: it is compared as a whole.
-fn how_told_apart(field: &str, desired: &[Value]) -> List {
+/// A list with two elements of the same key is no map, whatever its name; nor is one within a list that is owned as a whole.
+fn how_told_apart(field: &str, desired: &[Value], within: Within) -> List {
     let how = desired.first().map_or(List::Atomic, |first| lists::list(field, first));
     match how {
+        _ if within.atomic => List::Atomic,
         List::Map(keys) => {
             let mut seen: Vec<Vec<String>> = desired.iter().map(|e| key_values(keys, e)).collect();
             seen.sort_unstable();
@@ -173,7 +186,8 @@ fn key_value(key: &KeyField, element: &Value) -> String {
 }
 
 fn key_path(keys: &[KeyField], element: &Value) -> String {
-    let keys: Vec<String> = keys.iter().map(|key| format!("{}={}", key.name, key_value(key, element))).collect();
+    let keys: Vec<String> =
+        keys.iter().map(|key| format!("{}={}", key.name, key_value(key, element))).collect();
     format!("[{}]", keys.join(","))
 }
 

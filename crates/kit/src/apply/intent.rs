@@ -100,7 +100,8 @@ mod tests {
     use super::*;
 
     fn config_map(extra: Value) -> Value {
-        let mut object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}});
+        let mut object =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}});
         json_patch_merge(&mut object, extra);
         object
     }
@@ -130,7 +131,11 @@ mod tests {
         ] {
             assert_eq!(fingerprint(&config_map(same.clone())), plain, "{same}");
         }
-        for other in [json!({"data": {"a": "2"}}), json!({"data": {"b": ""}}), json!({"metadata": {"labels": {"a": "b"}}})] {
+        for other in [
+            json!({"data": {"a": "2"}}),
+            json!({"data": {"b": ""}}),
+            json!({"metadata": {"labels": {"a": "b"}}}),
+        ] {
             assert_ne!(fingerprint(&config_map(other.clone())), plain, "{other}");
         }
     }

@@ -18,7 +18,8 @@ where
 {
     let (kind, key) = (KindId::of::<K>(), Key::of(child));
     let (owner_kind, owner_key) = (KindId::of::<O>(), Key::of(owner));
-    let refuse = |why| Err(Error::Invalid(format!("{owner_kind} {owner_key} cannot own {kind} {key}: {why}")));
+    let refuse =
+        |why| Err(Error::Invalid(format!("{owner_kind} {owner_key} cannot own {kind} {key}: {why}")));
     if owner_kind.namespaced && owner_key.namespace() != key.namespace() {
         return refuse("owner and owned must be in the same namespace");
     }

@@ -22,7 +22,8 @@ const SMALL: &[(&str, u32)] = &[("m", 6), ("u", 3), ("n", 0)];
 
 /// `text` in billionths, or `None` if it is no quantity that we can hold exactly.
 pub(crate) fn billionths(text: &str) -> Option<i128> {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
+    let end =
+        text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(end)?;
     let (digits, scale) = decimal(number)?;
     if let Some((_, small)) = SMALL.iter().find(|(name, _)| *name == suffix) {
@@ -89,7 +90,8 @@ mod tests {
         for (a, b) in [("1", "2"), ("1M", "1Mi"), ("1m", "1M"), ("-1", "1")] {
             assert_ne!(billionths(a), billionths(b), "{a} {b}");
         }
-        for not in ["", "Gi", "1 Gi", "1.2.3", "1Zi", "ten", "1e", "99999999999999999999999999999999999999Ei"] {
+        for not in ["", "Gi", "1 Gi", "1.2.3", "1Zi", "ten", "1e", "99999999999999999999999999999999999999Ei"]
+        {
             assert_eq!(billionths(not), None, "{not}");
         }
     }

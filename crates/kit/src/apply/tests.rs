@@ -36,7 +36,7 @@ fn stateful_set() -> StatefulSet {
                         "env": [{"name": "A", "value": ""}],
                         "ports": [{"containerPort": 2379}],
                         "resources": {"requests": {"cpu": "1000m", "memory": "1024Mi"}},
-                        "volumeMounts": [{"name": "data", "mountPath": "/data", "readOnly": false}],
+                        "volumeMounts": [{"name": "tmp", "mountPath": "/data", "readOnly": false}],
                         "readinessProbe": {"httpGet": {"path": "/ready", "port": 2379}, "initialDelaySeconds": 0},
                     }],
                     "volumes": [{"name": "tmp", "emptyDir": {}}],
@@ -88,7 +88,8 @@ async fn an_object_that_is_as_it_should_be_costs_nothing_not_even_after_a_restar
 async fn hundreds_of_settled_objects_cost_nothing_after_a_restart() {
     let server = Server::new();
     let (cx, _recorder) = Context::for_tests(server.client());
-    let all: Vec<ConfigMap> = (0..300).map(|n| config_map(&format!("c{n}"), json!({"n": n.to_string()}))).collect();
+    let all: Vec<ConfigMap> =
+        (0..300).map(|n| config_map(&format!("c{n}"), json!({"n": n.to_string()}))).collect();
     let mut answers = Vec::new();
     for desired in &all {
         answers.push(cx.apply(desired, None).await.unwrap().unwrap());
@@ -122,7 +123,8 @@ async fn what_somebody_changed_is_put_right_and_what_they_added_stays() {
     let api = Api::<ConfigMap>::namespaced(server.client(), "default");
     let edited = api.replace("c", &PostParams::default(), &edited).await.unwrap();
 
-    let Diff::Update(differences) = diff(&config_map("c", json!({"ours": "1"})), Some(&edited)).unwrap() else {
+    let Diff::Update(differences) = diff(&config_map("c", json!({"ours": "1"})), Some(&edited)).unwrap()
+    else {
         panic!("it differs")
     };
     let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
@@ -224,7 +226,11 @@ async fn what_the_server_will_never_take_is_sent_once() {
     desired.metadata.namespace = Some("default".into());
     let answer = cx.apply(&desired, None).await.unwrap().unwrap();
     assert_eq!(answer.spec.unknown, None);
-    assert_eq!(cx.apply(&desired, Some(&answer)).await.unwrap().map(|o| o.spec), None, "it is known to stay so");
+    assert_eq!(
+        cx.apply(&desired, Some(&answer)).await.unwrap().map(|o| o.spec),
+        None,
+        "it is known to stay so"
+    );
 
     let mut drifted = answer.clone();
     drifted.spec.size = 7;
@@ -252,8 +258,12 @@ async fn a_refusal_names_the_object_and_what_was_tried() {
     let (cx, _recorder) = Context::for_tests(server.client_as("nobody"));
     let live = config_map("c", json!({}));
     let refused = cx.apply(&live, Some(&live)).await.unwrap_err();
-    assert_eq!((refused.to_string().as_str(), refused.code()), ("cannot apply ConfigMap default/c", Some(403)));
-    let nameless = cx.apply(&object::<ConfigMap>(json!({"metadata": {"name": "c"}})), None).await.unwrap_err();
+    assert_eq!(
+        (refused.to_string().as_str(), refused.code()),
+        ("cannot apply ConfigMap default/c", Some(403))
+    );
+    let nameless =
+        cx.apply(&object::<ConfigMap>(json!({"metadata": {"name": "c"}})), None).await.unwrap_err();
     assert_eq!(nameless.to_string(), "ConfigMap c has no namespace: it cannot be written");
 }
 
@@ -262,7 +272,8 @@ fn a_difference_never_shows_what_a_secret_holds() {
     let secret = |value: &str| -> Secret {
         object(json!({"metadata": {"name": "s", "namespace": "default"}, "stringData": {"password": value}}))
     };
-    let live: Secret = object(json!({"metadata": {"name": "s", "namespace": "default"}, "data": {"password": "b2xk"}}));
+    let live: Secret =
+        object(json!({"metadata": {"name": "s", "namespace": "default"}, "data": {"password": "b2xk"}}));
     let Diff::Update(differences) = diff(&secret("new"), Some(&live)).unwrap() else { panic!("it differs") };
     let shown: Vec<String> = differences.iter().map(ToString::to_string).collect();
     assert_eq!(shown[0], r#"data.password: "(hidden)" -> "(hidden)""#);
@@ -272,7 +283,8 @@ fn a_difference_never_shows_what_a_secret_holds() {
 #[test]
 fn the_recommended_labels() {
     let mut child = config_map("c", json!({}));
-    Labels { name: "etcd", instance: "db", component: "member", managed_by: "etcd-operator" }.put_on(&mut child);
+    Labels { name: "etcd", instance: "db", component: "member", managed_by: "etcd-operator" }
+        .put_on(&mut child);
     assert_eq!(
         json!(child.metadata.labels),
         json!({

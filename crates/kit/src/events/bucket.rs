@@ -65,7 +65,8 @@ mod tests {
         let start = Instant::now();
         let mut bucket = Bucket::full(Rate { burst: 3, every: Duration::from_secs(10) }, start);
         let at = |seconds| start + Duration::from_secs(seconds);
-        let taken: Vec<bool> = [0, 0, 0, 0, 9, 10, 11, 20, 100, 100, 100, 100].map(|s| bucket.take(at(s))).to_vec();
+        let taken: Vec<bool> =
+            [0, 0, 0, 0, 9, 10, 11, 20, 100, 100, 100, 100].map(|s| bucket.take(at(s))).to_vec();
         let want = [true, true, true, false, false, true, false, true, true, true, true, false];
         assert_eq!(taken, want);
         assert!(!bucket.is_full(at(129)));

@@ -149,7 +149,9 @@ impl Recorder {
             count: repeat.count,
             last_observed_time: MicroTime(repeat.last),
         }});
-        match timeout(CALL_TIMEOUT, api.patch(&repeat.name, &PatchParams::default(), &Patch::Merge(patch))).await {
+        match timeout(CALL_TIMEOUT, api.patch(&repeat.name, &PatchParams::default(), &Patch::Merge(patch)))
+            .await
+        {
             Ok(Ok(_)) => Counted::Told,
             Ok(Err(kube::Error::Api(status))) if status.code == 404 => Counted::Gone,
             Ok(Err(error)) => {
@@ -165,7 +167,11 @@ impl Recorder {
 
     fn failed(&self, error: &kube::Error) {
         tracing::debug!(%error, "an event could not be written");
-        self.metrics.event_dropped(if crate::lead::is_not_leader(error) { "not-leader" } else { "api-error" });
+        self.metrics.event_dropped(if crate::lead::is_not_leader(error) {
+            "not-leader"
+        } else {
+            "api-error"
+        });
     }
 }
 

@@ -120,7 +120,14 @@ impl Ledger {
     }
 
     /// The event is on the server under this name: from now on it has a series.
-    pub(super) fn created(&mut self, identity: Identity, namespace: String, name: String, at: Timestamp, now: Instant) {
+    pub(super) fn created(
+        &mut self,
+        identity: Identity,
+        namespace: String,
+        name: String,
+        at: Timestamp,
+        now: Instant,
+    ) {
         if self.series.len() >= MAX_SERIES
             && let Some(quietest) = self.series.iter().min_by_key(|(_, s)| s.seen).map(|(id, _)| id.clone())
         {

@@ -20,7 +20,8 @@ crate::reasons! {
 }
 
 fn object(name: &str) -> ConfigMap {
-    let json = serde_json::json!({"metadata": {"name": name, "namespace": "default", "uid": format!("uid-{name}")}});
+    let json =
+        serde_json::json!({"metadata": {"name": name, "namespace": "default", "uid": format!("uid-{name}")}});
     serde_json::from_value(json).unwrap()
 }
 
@@ -69,7 +70,10 @@ async fn what_was_told_is_on_the_server_when_the_recorder_has_stopped() {
         cx.event(&object("b"), Event::warning(Why::Broken, "Probe", "no answer").related(&object("a")));
     })
     .await;
-    assert_eq!(shown(&server).await, ["default a Normal Grown x1: from 1 to 3", "default b Warning Broken x1: no answer"]);
+    assert_eq!(
+        shown(&server).await,
+        ["default a Normal Grown x1: from 1 to 3", "default b Warning Broken x1: no answer"]
+    );
     let list = Api::<api::Event>::all(server.client()).list(&Default::default()).await.unwrap();
     let event = list.items.iter().find(|event| event.reason.as_deref() == Some("Broken")).unwrap();
     let regarding = event.regarding.clone().unwrap();
@@ -165,7 +169,8 @@ async fn events_about_cluster_objects_are_in_default_and_long_notes_are_cut() {
         cx.event(&namespace, Event::normal(Why::Grown, "Scale", "ä".repeat(2000)));
     })
     .await;
-    let list = Api::<api::Event>::namespaced(server.client(), "default").list(&Default::default()).await.unwrap();
+    let list =
+        Api::<api::Event>::namespaced(server.client(), "default").list(&Default::default()).await.unwrap();
     let note = list.items[0].note.clone().unwrap();
     assert!(note.len() <= 1024 && note.len() > 1020 && note.ends_with("ä…"), "{}", note.len());
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    health::{Health, State},
+    health::{Health, State, WatchHealth},
     index::Index,
     object::{Object, Version},
 };
@@ -44,6 +44,10 @@ pub(super) struct Progress {
 impl Progress {
     pub(super) fn number(&self) -> u64 {
         self.version.as_ref().and_then(|version| version.number).unwrap_or_default()
+    }
+
+    fn health(&self) -> WatchHealth {
+        WatchHealth { state: self.state, resource_version: self.number(), last_error: self.error.clone() }
     }
 }
 
@@ -101,7 +105,8 @@ impl<R: Row> Content<R> {
         .map(|entry| entry.object);
         self.undecodable += undecodable(new.as_ref());
         self.undecodable -= undecodable(old.as_ref());
-        let [before, after] = [&old, &new].map(|object| object.as_ref().and_then(Object::row).map(|row| &**row));
+        let [before, after] =
+            [&old, &new].map(|object| object.as_ref().and_then(Object::row).map(|row| &**row));
         for index in &mut self.indexes {
             index.update(key, before, after);
         }
@@ -169,7 +174,7 @@ impl<R: Row> Content<R> {
         Health {
             state: watches().map(|(_, watch)| watch.state).min().unwrap_or(nothing_to_do),
             last_error: watches().find_map(|(_, watch)| watch.error.clone()),
-            watches: watches().map(|(name, watch)| (name.clone(), (watch.state, watch.number()))).collect(),
+            watches: watches().map(|(name, watch)| (name.clone(), watch.health())).collect(),
         }
     }
 

@@ -24,14 +24,27 @@ pub struct Health {
     pub state: State,
     /// What went wrong last, as long as it has not gone well since.
     pub last_error: Option<String>,
-    /// Each namespace that is watched for itself (`""`: all at once), with its state and resourceVersion.
-    pub watches: BTreeMap<String, (State, u64)>,
+    /// Each namespace that is watched for itself (`""`: all at once).
+    pub watches: BTreeMap<String, WatchHealth>,
+}
+
+/// How one watch is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchHealth {
+    /// How far it has got.
+    pub state: State,
+    /// The resourceVersion that it has seen; `0` before its first list, or if the server does not count.
+    pub resource_version: u64,
+    /// What went wrong last, as long as it has not gone well since.
+    pub last_error: Option<String>,
 }
 
 impl fmt::Display for Health {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.state {
-            State::MissingKind => "the server does not know the kind: is its CustomResourceDefinition installed?",
+            State::MissingKind => {
+                "the server does not know the kind: is its CustomResourceDefinition installed?"
+            }
             State::Forbidden => "the operator may not list or watch it",
             State::Starting => "nothing was listed yet",
             State::Syncing => "the first list is on its way",

@@ -4,9 +4,10 @@
 //! (a server behind a partition, a cache in between), it is refused for [`PATIENCE`]: it would bring deleted objects back. After
 //! that we believe it, as a server that was restored from a backup really is in the past, and start from there.
 
-use std::time::Duration;
+use std::{convert::Infallible, panic::AssertUnwindSafe, time::Duration};
 
 use bytes::Bytes;
+use futures::FutureExt;
 use http::Request;
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -80,6 +81,13 @@ impl<R: Row> Lineage<R> {
 
     pub(super) async fn run(mut self) {
         loop {
+            let Err(_panic) = AssertUnwindSafe(self.follow()).catch_unwind().await;
+            self.wait_after("follow", Trouble::Panicked).await;
+        }
+    }
+
+    async fn follow(&mut self) -> Infallible {
+        loop {
             match self.list().await {
                 Ok(()) => {
                     let trouble = self.watch_on().await;
@@ -134,7 +142,7 @@ impl<R: Row> Lineage<R> {
 
     async fn page(&self, limit: Option<u32>, token: Option<String>) -> Result<Bytes, Trouble> {
         let request = self.collection.list(limit, token)?;
-        let body = async { self.send(request).await?.collect().await.map_err(connection) };
+        let body = async { self.send(request).await?.collect().await.map_err(|error| connection(&error)) };
         let body = timeout(ANSWER_WITHIN, body).await.map_err(|_| Trouble::Silent(ANSWER_WITHIN))??;
         Ok(body.to_bytes())
     }
@@ -181,14 +189,15 @@ impl<R: Row> Lineage<R> {
         let version = self.store.version(&self.name).map(|version| version.text).unwrap_or_default();
         let seconds = fastrand::u32(WATCH_SECONDS);
         let request = self.collection.watch(&version, seconds)?;
-        let mut body =
-            timeout(ANSWER_WITHIN, self.send(request)).await.map_err(|_| Trouble::Silent(ANSWER_WITHIN))??;
+        let mut body = timeout(ANSWER_WITHIN, self.send(request))
+            .await
+            .map_err(|_| Trouble::Silent(ANSWER_WITHIN))??;
         self.answered();
         let quiet_for = Duration::from_secs(seconds.into()) + GRACE;
         let mut lines = Lines::default();
         loop {
             let frame = timeout(quiet_for, body.frame()).await.map_err(|_| Trouble::Silent(quiet_for))?;
-            let Some(frame) = frame.transpose().map_err(connection)? else {
+            let Some(frame) = frame.transpose().map_err(|error| connection(&error))? else {
                 return Ok(());
             };
             let Ok(data) = frame.into_data() else { continue };
@@ -217,11 +226,11 @@ impl<R: Row> Lineage<R> {
 
     /// Sends a request; an answer that is no success is trouble.
     async fn send(&self, request: Request<Body>) -> Result<Body, Trouble> {
-        let (head, body) = self.client.send(request).await.map_err(connection)?.into_parts();
+        let (head, body) = self.client.send(request).await.map_err(|error| connection(&error))?.into_parts();
         if head.status.is_success() {
             return Ok(body);
         }
-        let body = body.collect().await.map_err(connection)?.to_bytes();
+        let body = body.collect().await.map_err(|error| connection(&error))?.to_bytes();
         Err(Trouble::answered(head.status, &head.headers, &body))
     }
 
@@ -272,9 +281,10 @@ impl<R: Row> Lineage<R> {
     }
 }
 
-fn connection(error: kube::Error) -> Trouble {
+/// kube's message often leaves out what really happened, which is among the sources.
+fn connection(error: &kube::Error) -> Trouble {
     let mut text = error.to_string();
-    let mut source = std::error::Error::source(&error);
+    let mut source = std::error::Error::source(error);
     while let Some(error) = source {
         let cause = error.to_string();
         if !text.contains(&cause) {

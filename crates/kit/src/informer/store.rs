@@ -114,7 +114,8 @@ impl<R: Row> Store<R> {
     /// Waits until the watch that covers `namespace` has got to `resource_version`. It does not wait where that cannot be known:
     /// outside of the scope, and when the server's versions are no numbers.
     pub fn reached(&self, namespace: &str, resource_version: u64) -> impl Future<Output = ()> {
-        let far_enough = move |version: &Version| version.number.is_none_or(|number| number >= resource_version);
+        let far_enough =
+            move |version: &Version| version.number.is_none_or(|number| number >= resource_version);
         self.wait_until(move |content| match content.covering(namespace) {
             Some(watch) => watch.version.as_ref().is_some_and(far_enough),
             None => content.scope_is_known(),
@@ -176,7 +177,12 @@ impl<R: Row> Store<R> {
     }
 
     /// From now on these watches go on and these start from nothing; what is not to be kept is removed.
-    pub(super) fn cover(&self, kept: &BTreeSet<String>, started: &BTreeSet<String>, keep: impl Fn(&Key) -> bool) {
+    pub(super) fn cover(
+        &self,
+        kept: &BTreeSet<String>,
+        started: &BTreeSet<String>,
+        keep: impl Fn(&Key) -> bool,
+    ) {
         let mut listeners = self.writer();
         self.write(|content| content.set_watches(kept, started));
         let lost: Vec<Key> = self.read(|content| content.keys().filter(|key| !keep(key)).cloned().collect());

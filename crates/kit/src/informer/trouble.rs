@@ -16,10 +16,7 @@ pub(super) enum Trouble {
     Gone(String),
     /// The answer to a list is older than what is known already.
     #[error("the server's list is at resourceVersion {listed}, but {known} was seen before")]
-    Stale {
-        listed: u64,
-        known: u64,
-    },
+    Stale { listed: u64, known: u64 },
     /// The event could not be read at all: asking for it again would change nothing.
     #[error("unreadable event: {0}")]
     Garbled(String),
@@ -28,15 +25,14 @@ pub(super) enum Trouble {
     #[error("forbidden: {0}")]
     Forbidden(String),
     #[error("the server answered {code}: {message}")]
-    Refused {
-        code: u16,
-        message: String,
-        retry_after: Option<Duration>,
-    },
+    Refused { code: u16, message: String, retry_after: Option<Duration> },
     #[error("no answer within {} s", .0.as_secs())]
     Silent(Duration),
     #[error("{0}")]
     Connection(String),
+    /// Code of the application, such as a row's, that should not.
+    #[error("a bug in this operator: its code panicked")]
+    Panicked,
     /// The server ends watches as soon as they begin.
     #[error("the watch ended at once")]
     Short,
@@ -54,8 +50,10 @@ pub(super) struct Status {
 impl Trouble {
     /// What an HTTP status and the `Status` in its body mean.
     pub(super) fn answered(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
-        let status: Status = serde_json::from_slice(body)
-            .unwrap_or_else(|_| Status { message: String::from_utf8_lossy(body).trim().to_owned(), ..Status::default() });
+        let status: Status = serde_json::from_slice(body).unwrap_or_else(|_| Status {
+            message: String::from_utf8_lossy(body).trim().to_owned(),
+            ..Status::default()
+        });
         let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         Self::of(Status { code: code.as_u16(), ..status }, seconds.map(Duration::from_secs))
     }
@@ -128,7 +126,9 @@ impl Pace {
             }
         };
         match trouble {
-            Trouble::Refused { retry_after: Some(asked), .. } => wait.max((*asked).min(Self::LONGEST_ASKED_FOR)),
+            Trouble::Refused { retry_after: Some(asked), .. } => {
+                wait.max((*asked).min(Self::LONGEST_ASKED_FOR))
+            }
             _ => wait,
         }
     }
@@ -145,20 +145,35 @@ mod tests {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, "7".parse().unwrap())]);
             assert_eq!(format!("{:?}", Trouble::answered(code, &headers, body.as_bytes())), expected);
         };
-        let status = |reason: &str, message: &str| format!(r#"{{"kind":"Status","reason":"{reason}","message":"{message}"}}"#);
+        let status = |reason: &str, message: &str| {
+            format!(r#"{{"kind":"Status","reason":"{reason}","message":"{message}"}}"#)
+        };
         check(410, &status("Expired", "too old"), r#"Gone("too old")"#);
         check(410, "", r#"Gone("")"#);
-        check(504, &status("Timeout", "Too large resource version: 9, current: 3"), r#"Gone("Too large resource version: 9, current: 3")"#);
-        check(400, &status("BadRequest", "no version"), r#"Refused { code: 400, message: "no version", retry_after: Some(7s) }"#);
+        check(
+            504,
+            &status("Timeout", "Too large resource version: 9, current: 3"),
+            r#"Gone("Too large resource version: 9, current: 3")"#,
+        );
+        check(
+            400,
+            &status("BadRequest", "no version"),
+            r#"Refused { code: 400, message: "no version", retry_after: Some(7s) }"#,
+        );
         check(404, "404 page not found\n", "MissingKind");
         check(403, &status("Forbidden", "no"), r#"Forbidden("no")"#);
         check(429, "slow down\n", r#"Refused { code: 429, message: "slow down", retry_after: Some(7s) }"#);
-        check(500, &status("InternalError", "oops"), r#"Refused { code: 500, message: "oops", retry_after: Some(7s) }"#);
+        check(
+            500,
+            &status("InternalError", "oops"),
+            r#"Refused { code: 500, message: "oops", retry_after: Some(7s) }"#,
+        );
     }
 
     #[test]
     fn an_error_event_of_history_that_is_gone_needs_a_list() {
-        let status = r#"{"kind":"Status","code":410,"reason":"Gone","message":"too old resource version: 1 (9)"}"#;
+        let status =
+            r#"{"kind":"Status","code":410,"reason":"Gone","message":"too old resource version: 1 (9)"}"#;
         assert!(Trouble::event(serde_json::from_str(status).unwrap()).needs_list());
         let status = r#"{"kind":"Status","code":500,"message":"etcd event received with PrevKv=nil"}"#;
         assert!(!Trouble::event(serde_json::from_str(status).unwrap()).needs_list());
@@ -174,8 +189,8 @@ mod tests {
             assert!(wait >= longest / 2 && wait <= longest, "{wait:?} after {longest:?}");
             tokio::time::advance(wait).await;
         }
-        tokio::time::advance(Pace::CALM + Pace::LONGEST).await;
-        assert!(pace.after(&lost, Instant::now()) > Duration::from_secs(10), "calm is counted from the end of the wait");
+        tokio::time::advance(Pace::CALM).await;
+        assert!(pace.after(&lost, Instant::now()) > Duration::from_secs(10), "a minute is not yet calm");
         tokio::time::advance(Pace::CALM + Pace::LONGEST + Duration::from_secs(1)).await;
         assert!(pace.after(&lost, Instant::now()) <= Duration::from_millis(100));
     }
@@ -193,7 +208,8 @@ mod tests {
     async fn what_the_server_asks_for_is_the_least_wait_within_reason() {
         let wait = |seconds| {
             let retry_after = Some(Duration::from_secs(seconds));
-            Pace::default().after(&Trouble::Refused { code: 429, message: String::new(), retry_after }, Instant::now())
+            Pace::default()
+                .after(&Trouble::Refused { code: 429, message: String::new(), retry_after }, Instant::now())
         };
         assert_eq!(wait(5), Duration::from_secs(5));
         assert_eq!(wait(86_400), Duration::from_secs(120));

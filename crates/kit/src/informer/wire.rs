@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use http::{HeaderValue, Request, header::ACCEPT_ENCODING};
 use kube::{
     client::Body,
-    core::{Request as Requests, params::{ListParams, WatchParams}},
+    core::{
+        Request as Requests,
+        params::{ListParams, WatchParams},
+    },
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -60,7 +60,8 @@ fn to_update(spec: &StatefulSetSpec, wanted: i32) -> i32 {
     if strategy.type_.as_deref() == Some("OnDelete") {
         return 0;
     }
-    let partition = strategy.rolling_update.as_ref().and_then(|rolling| rolling.partition).unwrap_or_default();
+    let partition =
+        strategy.rolling_update.as_ref().and_then(|rolling| rolling.partition).unwrap_or_default();
     let start = spec.ordinals.as_ref().and_then(|ordinals| ordinals.start).unwrap_or_default();
     wanted - partition.saturating_sub(start).clamp(0, wanted.max(0))
 }
@@ -72,7 +73,9 @@ impl Workload for Deployment {
             return unsettled;
         }
         let condition = |kind: &str, value: &str| {
-            let is = |c: &&DeploymentCondition| c.type_.as_deref() == Some(kind) && c.status.as_deref() == Some(value);
+            let is = |c: &&DeploymentCondition| {
+                c.type_.as_deref() == Some(kind) && c.status.as_deref() == Some(value)
+            };
             status.conditions.iter().flatten().find(is)
         };
         if let Some(stuck) = condition("Progressing", "False") {
@@ -128,46 +131,79 @@ mod tests {
 
     #[test]
     fn statefulsets() {
-        let status = |updated: i32, ready: i32| {
-            json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": updated, "readyReplicas": ready})
-        };
-        let partition = |start: i32, partition: i32| {
-            json!({"replicas": 3, "ordinals": {"start": start}, "updateStrategy": {"rollingUpdate": {"partition": partition}}})
-        };
+        let status = |updated: i32, ready: i32| json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": updated, "readyReplicas": ready});
+        let partition = |start: i32, partition: i32| json!({"replicas": 3, "ordinals": {"start": start}, "updateStrategy": {"rollingUpdate": {"partition": partition}}});
         let mut going = set(json!({}), status(1, 1));
         going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         check::<StatefulSet>(&[
-            ("new", set(json!({"replicas": 3}), json!({"replicas": 0})), "waiting: its controller has not seen generation 2 yet, only 0"),
+            (
+                "new",
+                set(json!({"replicas": 3}), json!({"replicas": 0})),
+                "waiting: its controller has not seen generation 2 yet, only 0",
+            ),
             ("settled", set(json!({"replicas": 3}), status(3, 3)), "ready"),
-            ("one by default", set(json!({}), json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1})), "ready"),
-            ("none wanted", set(json!({"replicas": 0}), json!({"observedGeneration": 2, "replicas": 0})), "ready"),
+            (
+                "one by default",
+                set(
+                    json!({}),
+                    json!({"observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1}),
+                ),
+                "ready",
+            ),
+            (
+                "none wanted",
+                set(json!({"replicas": 0}), json!({"observedGeneration": 2, "replicas": 0})),
+                "ready",
+            ),
             ("rolling", set(json!({"replicas": 3}), status(1, 3)), "waiting: 1 of 3 Pods are updated"),
             ("one down", set(json!({"replicas": 3}), status(3, 2)), "waiting: 2 of 3 Pods are ready"),
             ("partition reached", set(partition(0, 2), status(1, 3)), "ready"),
             ("partition not reached", set(partition(0, 1), status(1, 3)), "waiting: 1 of 2 Pods are updated"),
             ("partition beyond the end", set(partition(0, 9), status(0, 3)), "ready"),
             ("partition counts from the first ordinal", set(partition(5, 7), status(1, 3)), "ready"),
-            ("partition below the first ordinal", set(partition(5, 2), status(2, 3)), "waiting: 2 of 3 Pods are updated"),
-            ("on delete", set(json!({"replicas": 3, "updateStrategy": {"type": "OnDelete"}}), status(0, 3)), "ready"),
-            ("scaling in", set(json!({"replicas": 1}), status(3, 3)), "waiting: 2 Pods too many have not gone yet"),
-            ("not long enough", set(json!({"replicas": 3, "minReadySeconds": 9}), status(3, 3)), "waiting: 0 of 3 Pods have been ready for long enough"),
+            (
+                "partition below the first ordinal",
+                set(partition(5, 2), status(2, 3)),
+                "waiting: 2 of 3 Pods are updated",
+            ),
+            (
+                "on delete",
+                set(json!({"replicas": 3, "updateStrategy": {"type": "OnDelete"}}), status(0, 3)),
+                "ready",
+            ),
+            (
+                "scaling in",
+                set(json!({"replicas": 1}), status(3, 3)),
+                "waiting: 2 Pods too many have not gone yet",
+            ),
+            (
+                "not long enough",
+                set(json!({"replicas": 3, "minReadySeconds": 9}), status(3, 3)),
+                "waiting: 0 of 3 Pods have been ready for long enough",
+            ),
             ("going", going, "waiting: it is being deleted"),
         ]);
     }
 
     #[test]
     fn deployments() {
-        let status = |updated: i32, all: i32, available: i32| {
-            json!({"observedGeneration": 2, "replicas": all, "updatedReplicas": updated, "readyReplicas": available, "availableReplicas": available})
-        };
+        let status = |updated: i32, all: i32, available: i32| json!({"observedGeneration": 2, "replicas": all, "updatedReplicas": updated, "readyReplicas": available, "availableReplicas": available});
         let with = |condition: Value| json!({"observedGeneration": 2, "conditions": [condition]});
         let stuck = json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "ReplicaSet \"web-1\" has timed out progressing."});
         let quota = json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"});
         check::<Deployment>(&[
             ("settled", set(json!({"replicas": 2}), status(2, 2, 2)), "ready"),
-            ("old Pods left", set(json!({"replicas": 2}), status(2, 3, 2)), "waiting: 1 Pods too many have not gone yet"),
+            (
+                "old Pods left",
+                set(json!({"replicas": 2}), status(2, 3, 2)),
+                "waiting: 1 Pods too many have not gone yet",
+            ),
             ("starting", set(json!({"replicas": 2}), status(2, 2, 1)), "waiting: 1 of 2 Pods are ready"),
-            ("stuck", set(json!({}), with(stuck)), "failed: ProgressDeadlineExceeded: ReplicaSet \"web-1\" has timed out progressing."),
+            (
+                "stuck",
+                set(json!({}), with(stuck)),
+                "failed: ProgressDeadlineExceeded: ReplicaSet \"web-1\" has timed out progressing.",
+            ),
             ("quota", set(json!({}), with(quota)), "waiting: FailedCreate: exceeded quota"),
         ]);
     }

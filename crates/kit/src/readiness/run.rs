@@ -46,7 +46,8 @@ fn troubled_container(status: &PodStatus) -> Option<String> {
 fn trouble(container: &ContainerStatus) -> Option<String> {
     let state = container.state.as_ref()?;
     if let Some(waiting) = &state.waiting {
-        let reason = waiting.reason.as_deref().filter(|r| !matches!(*r, "ContainerCreating" | "PodInitializing"))?;
+        let reason =
+            waiting.reason.as_deref().filter(|r| !matches!(*r, "ContainerCreating" | "PodInitializing"))?;
         return Some(format!(
             "container {} cannot start, {}",
             container.name,
@@ -75,7 +76,8 @@ impl Workload for Job {
         }
         let is = |kinds: [&str; 2]| {
             let mut conditions = status.conditions.iter().flatten();
-            conditions.find(|condition| condition.status == "True" && kinds.contains(&condition.type_.as_str()))
+            conditions
+                .find(|condition| condition.status == "True" && kinds.contains(&condition.type_.as_str()))
         };
         if let Some(failed) = is(["Failed", "FailureTarget"]) {
             return Readiness::failed(sentence(failed.reason.as_deref(), failed.message.as_deref()));
@@ -106,18 +108,45 @@ mod tests {
                 "containerStatuses": [{"name": "etcd", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state}]}))
         };
         check::<Pod>(&[
-            ("ready", pod(json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]})), "ready"),
+            (
+                "ready",
+                pod(json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]})),
+                "ready",
+            ),
             ("fresh", pod(json!({})), "waiting: it has not started yet"),
-            ("no node", pod(json!({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}]})),
-                "waiting: Unschedulable: 0/3 nodes are available"),
-            ("crash loop", container(json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}})),
-                "waiting: container etcd cannot start, CrashLoopBackOff: back-off 5m0s"),
-            ("exit", container(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}})), "waiting: container etcd ended with code 137, OOMKilled"),
-            ("creating", container(json!({"waiting": {"reason": "ContainerCreating"}})),
-                "waiting: ContainersNotReady: containers with unready status: [etcd]"),
-            ("evicted", pod(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"})), "failed: Evicted: low on memory"),
+            (
+                "no node",
+                pod(
+                    json!({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"}]}),
+                ),
+                "waiting: Unschedulable: 0/3 nodes are available",
+            ),
+            (
+                "crash loop",
+                container(json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}})),
+                "waiting: container etcd cannot start, CrashLoopBackOff: back-off 5m0s",
+            ),
+            (
+                "exit",
+                container(json!({"terminated": {"exitCode": 137, "reason": "OOMKilled"}})),
+                "waiting: container etcd ended with code 137, OOMKilled",
+            ),
+            (
+                "creating",
+                container(json!({"waiting": {"reason": "ContainerCreating"}})),
+                "waiting: ContainersNotReady: containers with unready status: [etcd]",
+            ),
+            (
+                "evicted",
+                pod(json!({"phase": "Failed", "reason": "Evicted", "message": "low on memory"})),
+                "failed: Evicted: low on memory",
+            ),
             ("ended", pod(json!({"phase": "Succeeded"})), "failed: it ran to its end and will not run again"),
-            ("going", json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}), "waiting: it is being deleted"),
+            (
+                "going",
+                json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+                "waiting: it is being deleted",
+            ),
         ]);
     }
 
@@ -125,11 +154,28 @@ mod tests {
     fn jobs() {
         let job = |status: Value| json!({"metadata": {"name": "backup", "generation": 1}, "spec": {"template": {}}, "status": status});
         check::<Job>(&[
-            ("running", job(json!({"active": 1, "failed": 2})), "waiting: 0 of 1 Pods have completed, 2 failed"),
-            ("done", job(json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]})), "ready"),
-            ("failed", job(json!({"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too many"}]})),
-                "failed: BackoffLimitExceeded: too many"),
-            ("suspended", job(json!({"conditions": [{"type": "Suspended", "status": "True"}]})), "waiting: it is suspended"),
+            (
+                "running",
+                job(json!({"active": 1, "failed": 2})),
+                "waiting: 0 of 1 Pods have completed, 2 failed",
+            ),
+            (
+                "done",
+                job(json!({"succeeded": 1, "conditions": [{"type": "Complete", "status": "True"}]})),
+                "ready",
+            ),
+            (
+                "failed",
+                job(
+                    json!({"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too many"}]}),
+                ),
+                "failed: BackoffLimitExceeded: too many",
+            ),
+            (
+                "suspended",
+                job(json!({"conditions": [{"type": "Suspended", "status": "True"}]})),
+                "waiting: it is suspended",
+            ),
         ]);
     }
 }

@@ -57,8 +57,16 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Wire<'_> {
     fn interned(self, strings: &Interner) -> Meta {
-        let Self { name, namespace, uid, resource_version, generation, deletion_timestamp, labels, owner_references } =
-            self;
+        let Self {
+            name,
+            namespace,
+            uid,
+            resource_version,
+            generation,
+            deletion_timestamp,
+            labels,
+            owner_references,
+        } = self;
         let namespace = strings.intern(namespace.as_ref().map_or("", |text| &text.0));
         let mut buffer = String::new();
         for (label, value) in labels.map(|Labels(labels)| labels).unwrap_or_default() {

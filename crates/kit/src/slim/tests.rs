@@ -60,13 +60,15 @@ fn an_escaped_key_is_dropped_too() {
 
 #[test]
 fn what_is_no_object_is_still_an_error_that_says_where() {
-    for (json, error) in [
-        (r#"{"metadata": {"managedFields": [}, "spec": 1}"#, "expected value at line 1 column 33"),
-        (r#"{"metadata": {"name": 5}}"#, "invalid type: integer `5`, expected a string at line 1 column 23"),
-        (r#"{"metadata": {}} trailing"#, "trailing characters at line 1 column 18"),
-        ("[]", "invalid type: sequence, expected Pod at line 1 column 0"),
+    for json in [
+        r#"{"metadata": {"managedFields": [}, "spec": 1}"#,
+        r#"{"metadata": {"name": 5}}"#,
+        r#"{"metadata": {}} trailing"#,
+        r#"{"metadata": {"name": "a""#,
+        "[]",
     ] {
-        assert_eq!(without_managed_fields::<Pod>(json.as_bytes()).unwrap_err().to_string(), error, "{json}");
+        let [ours, theirs] = [without_managed_fields::<Pod>(json.as_bytes()), serde_json::from_str(json)];
+        assert_eq!(ours.unwrap_err().to_string(), theirs.unwrap_err().to_string(), "{json}");
     }
 }
 
@@ -83,7 +85,8 @@ fn a_slim_row_keeps_what_names_selects_and_owns() {
 
 #[test]
 fn a_slim_row_of_almost_nothing_is_empty_not_an_error() {
-    let json = br#"{"metadata": {"name": "n1", "uid": "not a uuid", "resourceVersion": "opaque", "labels": null}}"#;
+    let json =
+        br#"{"metadata": {"name": "n1", "uid": "not a uuid", "resourceVersion": "opaque", "labels": null}}"#;
     let row = Slim::<Node>::decode(json).unwrap();
     assert_eq!((row.key(), row.uid(), row.resource_version()), (Key::cluster("n1"), "not a uuid", 0));
     assert_eq!((row.labels().count(), row.controller(), row.is_deleting()), (0, None, false));
@@ -110,7 +113,8 @@ fn any_json() -> impl Strategy<Value = Value> {
         "[a-z\"\\\\\u{e9}\u{1F600}\n]{0,6}".prop_map(Value::from),
     ];
     leaf.prop_recursive(5, 48, 4, |inner| {
-        let name = prop_oneof![Just("metadata".to_owned()), Just("managedFields".to_owned()), "[a-c\"\n]{0,2}"];
+        let name =
+            prop_oneof![Just("metadata".to_owned()), Just("managedFields".to_owned()), "[a-c\"\n]{0,2}"];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::vec((name, inner), 0..4).prop_map(|entries| entries.into_iter().collect()),
@@ -129,6 +133,7 @@ proptest! {
             other => other,
         };
         let json = if pretty { serde_json::to_vec_pretty(&object) } else { serde_json::to_vec(&object) }.unwrap();
-        prop_assert_eq!(without_managed_fields::<Value>(&json).unwrap(), removed(object));
+        let parsed: Value = serde_json::from_slice(&json).unwrap();
+        prop_assert_eq!(without_managed_fields::<Value>(&json).unwrap(), removed(parsed));
     }
 }

@@ -9,7 +9,8 @@ use std::{borrow::Cow, fmt};
 use serde::{
     Deserialize,
     de::{
-        DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+        DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, IgnoredAny, MapAccess, SeqAccess,
+        Visitor,
         value::{BorrowedStrDeserializer, CowStrDeserializer},
     },
 };

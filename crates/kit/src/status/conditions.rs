@@ -50,7 +50,12 @@ pub struct Condition {
 
 impl Condition {
     /// The condition `kind`, for example `Ready`. `message` is a sentence for people.
-    pub fn new(kind: &'static str, status: impl Into<Truth>, reason: impl Reason, message: impl Into<String>) -> Self {
+    pub fn new(
+        kind: &'static str,
+        status: impl Into<Truth>,
+        reason: impl Reason,
+        message: impl Into<String>,
+    ) -> Self {
         Self { kind, status: status.into(), reason: reason.as_str(), message: bounded(message.into()) }
     }
 }
@@ -88,7 +93,12 @@ impl Conditions {
 
     /// Sets `kind` to the sum of `parts`: true when all are; else the first of them that is false, or else unknown, says why.
     /// A part that is not there counts as unknown. `all_well` is the reason and message when there is nothing to say.
-    pub fn summarise(&mut self, kind: &'static str, parts: &[&str], all_well: (impl Reason, &str)) -> &mut Self {
+    pub fn summarise(
+        &mut self,
+        kind: &'static str,
+        parts: &[&str],
+        all_well: (impl Reason, &str),
+    ) -> &mut Self {
         let worst = [Truth::False, Truth::Unknown].into_iter().find_map(|truth| {
             let culprit = parts.iter().find(|part| self.truth(part) == truth)?;
             Some((truth, culprit, self.get(culprit).cloned()))
@@ -167,7 +177,8 @@ mod tests {
 
     fn shown(conditions: &Conditions) -> Vec<String> {
         let show = |c: &ApiCondition| {
-            let (since, generation) = (c.last_transition_time.0.as_second(), c.observed_generation.unwrap_or(-1));
+            let (since, generation) =
+                (c.last_transition_time.0.as_second(), c.observed_generation.unwrap_or(-1));
             format!("{}={} {} since {since} gen {generation}: {}", c.type_, c.status, c.reason, c.message)
         };
         conditions.conditions.iter().map(show).collect()
@@ -176,16 +187,25 @@ mod tests {
     #[test]
     fn time_moves_only_on_a_flip_and_order_stays() {
         let mut first = Conditions::from_live(&[], Some(1), at(10));
-        first
-            .set(Condition::new("Up", true, Why::Answers, "it answers"))
-            .set(Condition::new("Fast", false, Why::Silent, "no answer"));
+        first.set(Condition::new("Up", true, Why::Answers, "it answers")).set(Condition::new(
+            "Fast",
+            false,
+            Why::Silent,
+            "no answer",
+        ));
         let mut second = Conditions::from_live(&first.into_vec(), Some(2), at(20));
-        second
-            .set(Condition::new("Fast", true, Why::Answers, "it answers"))
-            .set(Condition::new("Up", true, Why::Answers, "it answers quickly"));
+        second.set(Condition::new("Fast", true, Why::Answers, "it answers")).set(Condition::new(
+            "Up",
+            true,
+            Why::Answers,
+            "it answers quickly",
+        ));
         assert_eq!(
             shown(&second),
-            ["Up=True Answers since 10 gen 2: it answers quickly", "Fast=True Answers since 20 gen 2: it answers"]
+            [
+                "Up=True Answers since 10 gen 2: it answers quickly",
+                "Fast=True Answers since 20 gen 2: it answers"
+            ]
         );
         second.remove("Up");
         assert_eq!(shown(&second), ["Fast=True Answers since 20 gen 2: it answers"]);
@@ -205,7 +225,12 @@ mod tests {
         let check = |parts: &[(&'static str, Truth)], want: &str| {
             let mut conditions = Conditions::from_live(&[], Some(1), at(10));
             for (kind, truth) in parts {
-                conditions.set(Condition::new(kind, *truth, Why::Silent, format!("{kind} is {}", truth.as_str())));
+                conditions.set(Condition::new(
+                    kind,
+                    *truth,
+                    Why::Silent,
+                    format!("{kind} is {}", truth.as_str()),
+                ));
             }
             conditions.summarise("Ready", &["A", "B"], (Why::AllWell, "all is well"));
             let ready = conditions.get("Ready").unwrap();

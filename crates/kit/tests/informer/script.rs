@@ -20,18 +20,18 @@ use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 type Piece = Result<Frame<Bytes>, std::io::Error>;
 
 /// The server's end: what the client asks.
-pub struct Script(mpsc::UnboundedReceiver<Call>);
+pub(crate) struct Script(mpsc::UnboundedReceiver<Call>);
 
 /// One request that waits for its answer.
-pub struct Call {
-    pub request: Request<Body>,
+pub(crate) struct Call {
+    pub(crate) request: Request<Body>,
     answer: oneshot::Sender<(Response<()>, mpsc::UnboundedReceiver<Piece>)>,
 }
 
 /// The server's end of a watch. The stream ends when this is dropped.
-pub struct Watching(mpsc::UnboundedSender<Piece>);
+pub(crate) struct Watching(mpsc::UnboundedSender<Piece>);
 
-pub fn server() -> (kube::Client, Script) {
+pub(crate) fn server() -> (kube::Client, Script) {
     let (calls, script) = mpsc::unbounded_channel();
     let service = tower::service_fn(move |request: Request<Body>| {
         let calls = calls.clone();
@@ -49,12 +49,12 @@ pub fn server() -> (kube::Client, Script) {
 
 impl Script {
     /// The next request, however long it takes (in virtual time, at most an hour).
-    pub async fn next(&mut self) -> Call {
+    pub(crate) async fn next(&mut self) -> Call {
         timeout(Duration::from_secs(3600), self.0.recv()).await.expect("a request").expect("a client")
     }
 
     /// The next request, which must come without any waiting.
-    pub async fn at_once(&mut self) -> Call {
+    pub(crate) async fn at_once(&mut self) -> Call {
         let before = Instant::now();
         let call = self.next().await;
         assert_eq!(before.elapsed(), Duration::ZERO, "{call}");
@@ -62,7 +62,7 @@ impl Script {
     }
 
     /// The next request, which must come after some waiting, and the time that it took.
-    pub async fn later(&mut self) -> (Call, Duration) {
+    pub(crate) async fn later(&mut self) -> (Call, Duration) {
         let before = Instant::now();
         let call = self.next().await;
         assert_ne!(before.elapsed(), Duration::ZERO, "{call}");
@@ -70,7 +70,7 @@ impl Script {
     }
 
     /// No request comes within `time`.
-    pub async fn silence(&mut self, time: Duration) {
+    pub(crate) async fn silence(&mut self, time: Duration) {
         if let Ok(Some(call)) = timeout(time, self.0.recv()).await {
             panic!("an unexpected {call}");
         }
@@ -87,9 +87,12 @@ impl Display for Call {
         };
         let verb = if get("watch").is_some() { "watch" } else { "list" };
         write!(f, "{verb} {}", self.request.uri().path())?;
-        for (parameter, word) in
-            [("resourceVersion", "from"), ("continue", "after"), ("labelSelector", "with"), ("fieldSelector", "where")]
-        {
+        for (parameter, word) in [
+            ("resourceVersion", "from"),
+            ("continue", "after"),
+            ("labelSelector", "with"),
+            ("fieldSelector", "where"),
+        ] {
             if let Some(value) = get(parameter) {
                 write!(f, " {word} {value}")?;
             }
@@ -99,12 +102,12 @@ impl Display for Call {
 }
 
 impl Call {
-    pub fn query(&self, name: &str) -> Option<String> {
+    pub(crate) fn query(&self, name: &str) -> Option<String> {
         let query = self.request.uri().query().unwrap_or_default();
         query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=').map(String::from))
     }
 
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.request.headers().get(name).map_or("", |value| value.to_str().unwrap())
     }
 
@@ -114,7 +117,7 @@ impl Call {
         Watching(pieces)
     }
 
-    pub fn page(self, version: &str, token: &str, items: &[Value]) {
+    pub(crate) fn page(self, version: &str, token: &str, items: &[Value]) {
         let list = json!({
             "apiVersion": "v1", "kind": "ConfigMapList",
             "metadata": {"resourceVersion": version, "continue": token}, "items": items,
@@ -122,64 +125,64 @@ impl Call {
         self.answer(Response::builder()).raw(&list.to_string());
     }
 
-    pub fn list(self, version: &str, items: &[Value]) {
+    pub(crate) fn list(self, version: &str, items: &[Value]) {
         self.page(version, "", items);
     }
 
-    pub fn status(self, code: u16, reason: &str, message: &str) {
+    pub(crate) fn status(self, code: u16, reason: &str, message: &str) {
         let status = json!({"kind": "Status", "code": code, "reason": reason, "message": message});
         self.answer(Response::builder().status(code)).raw(&status.to_string());
     }
 
-    pub fn retry_after(self, code: u16, seconds: u32) {
+    pub(crate) fn retry_after(self, code: u16, seconds: u32) {
         self.answer(Response::builder().status(code).header("Retry-After", seconds)).raw("slow down");
     }
 
-    pub fn watch(self) -> Watching {
+    pub(crate) fn watch(self) -> Watching {
         self.answer(Response::builder())
     }
 
     /// The connection breaks instead of an answer.
-    pub fn refuse(self) {}
+    pub(crate) fn refuse(self) {}
 }
 
 impl Watching {
-    pub fn raw(&self, text: &str) {
+    pub(crate) fn raw(&self, text: &str) {
         // It may be gone already: a client that has stopped listening is no failure of the test.
         let _ = self.0.send(Ok(Frame::data(Bytes::from(text.to_owned()))));
     }
 
-    pub fn event(&self, kind: &str, object: &Value) {
+    pub(crate) fn event(&self, kind: &str, object: &Value) {
         self.raw(&format!("{}\n", json!({"type": kind, "object": object})));
     }
 
-    pub fn added(&self, object: &Value) {
+    pub(crate) fn added(&self, object: &Value) {
         self.event("ADDED", object);
     }
 
-    pub fn modified(&self, object: &Value) {
+    pub(crate) fn modified(&self, object: &Value) {
         self.event("MODIFIED", object);
     }
 
-    pub fn deleted(&self, object: &Value) {
+    pub(crate) fn deleted(&self, object: &Value) {
         self.event("DELETED", object);
     }
 
-    pub fn bookmark(&self, version: &str) {
+    pub(crate) fn bookmark(&self, version: &str) {
         self.event("BOOKMARK", &json!({"kind": "ConfigMap", "metadata": {"resourceVersion": version}}));
     }
 
-    pub fn breaks(self) {
+    pub(crate) fn breaks(self) {
         let _ = self.0.send(Err(std::io::Error::other("connection reset by peer")));
     }
 
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 }
 
 /// A ConfigMap `namespace/name` at a version; its UID is its name.
-pub fn object(key: &str, version: u64) -> Value {
+pub(crate) fn object(key: &str, version: u64) -> Value {
     let (namespace, name) = key.split_once('/').unwrap();
     let version = version.to_string();
     json!({
@@ -189,31 +192,31 @@ pub fn object(key: &str, version: u64) -> Value {
 }
 
 /// The same, but no ConfigMap.
-pub fn broken(key: &str, version: u64) -> Value {
+pub(crate) fn broken(key: &str, version: u64) -> Value {
     let mut object = object(key, version);
     object["data"] = json!("not a map");
     object
 }
 
 /// An informer that runs, everything that its listener hears, and the way to stop and to steer it.
-pub struct World<R: Row = ConfigMap> {
-    pub server: Script,
-    pub store: Store<R>,
-    pub scope: watch::Sender<Scope>,
-    pub metrics: Metrics,
-    pub stop: CancellationToken,
-    pub task: AbortOnDropHandle<()>,
+pub(crate) struct World<R: Row = ConfigMap> {
+    pub(crate) server: Script,
+    pub(crate) store: Store<R>,
+    pub(crate) scope: watch::Sender<Scope>,
+    pub(crate) metrics: Metrics,
+    pub(crate) stop: CancellationToken,
+    pub(crate) task: AbortOnDropHandle<()>,
     heard: Arc<Mutex<Vec<String>>>,
     dirty: Subscription,
 }
 
 impl World {
-    pub fn new(scope: Scope) -> Self {
+    pub(crate) fn new(scope: Scope) -> Self {
         Self::selecting(Select::all(), scope)
     }
 
     /// Listed once, and watching.
-    pub async fn synced(items: &[Value], version: &str) -> (Self, Watching) {
+    pub(crate) async fn synced(items: &[Value], version: &str) -> (Self, Watching) {
         let mut world = Self::new(Scope::All);
         world.server.next().await.list(version, items);
         let watch = world.server.next().await.watch();
@@ -223,7 +226,7 @@ impl World {
 }
 
 impl<R: Row> World<R> {
-    pub fn selecting(select: Select, scope: Scope) -> Self {
+    pub(crate) fn selecting(select: Select, scope: Scope) -> Self {
         let (client, server) = server();
         let (scope, receiver) = watch::channel(scope);
         let metrics = Metrics::new();
@@ -232,8 +235,11 @@ impl<R: Row> World<R> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let log = heard.clone();
         store.on_change(move |change| {
-            let version = |row: Option<&Arc<R>>| row.map_or("-".into(), |row| row.resource_version().to_string());
-            let new = change.undecodable.map_or_else(|| version(change.new), |why| format!("broken {}", why.meta.resource_version()));
+            let version =
+                |row: Option<&Arc<R>>| row.map_or("-".into(), |row| row.resource_version().to_string());
+            let new = change
+                .undecodable
+                .map_or_else(|| version(change.new), |why| format!("broken {}", why.meta.resource_version()));
             let note = if change.initial { " (initial)" } else { "" };
             log.lock().unwrap().push(format!("{}: {} to {new}{note}", change.key, version(change.old)));
         });
@@ -244,23 +250,23 @@ impl<R: Row> World<R> {
     }
 
     /// What the listener heard since it was asked last.
-    pub fn heard(&self) -> Vec<String> {
+    pub(crate) fn heard(&self) -> Vec<String> {
         std::mem::take(&mut self.heard.lock().unwrap())
     }
 
     /// Waits until all events that are on their way have arrived: sends one more, and waits for it.
-    pub async fn arrived(&mut self, watch: &Watching, version: u64) {
+    pub(crate) async fn arrived(&mut self, watch: &Watching, version: u64) {
         watch.bookmark(&version.to_string());
         self.store.reached("", version).await;
     }
 
     /// The keys that the subscription has as changed.
-    pub fn dirty(&mut self) -> Vec<String> {
+    pub(crate) fn dirty(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.dirty.try_next()).map(|key| key.to_string()).collect()
     }
 
     /// `namespace/name@version` of everything in the store.
-    pub fn content(&self) -> Vec<String> {
+    pub(crate) fn content(&self) -> Vec<String> {
         self.store.list().iter().map(|row| format!("{}@{}", row.key(), row.resource_version())).collect()
     }
 }

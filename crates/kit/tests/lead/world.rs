@@ -35,7 +35,8 @@ use tower::BoxError;
 pub(crate) struct Commit {
     pub(crate) at: Duration,
     pub(crate) writer: String,
-    pub(crate) token: u64,
+    /// None when it was written just before the writer led, and got through just after.
+    pub(crate) token: Option<u64>,
 }
 
 /// What happens to one request on its way.
@@ -123,17 +124,20 @@ impl World {
     /// Who wrote, from when to when, in the server's order; fails when that is not one after the other.
     pub(crate) fn terms(&self) -> Vec<Term> {
         let mut terms: Vec<Term> = Vec::new();
-        for commit in self.commits() {
-            match terms.last_mut() {
-                Some(term) if term.writer == commit.writer => {
-                    assert_eq!(term.token, commit.token, "one term, one token");
-                    term.last = commit.at;
+        for Commit { at, writer, token } in self.commits() {
+            match terms.last_mut().filter(|term| term.writer == writer) {
+                Some(term) => term.last = at,
+                None => {
+                    assert!(terms.iter().all(|term| term.writer != writer), "{writer} writes again at {at:?}: {terms:?}");
+                    terms.push(Term { writer, token: None, first: at, last: at });
                 }
-                _ => {
-                    assert!(terms.iter().all(|t| t.writer != commit.writer), "{commit:?} writes again after {terms:?}");
-                    assert!(terms.iter().all(|t| t.token < commit.token), "{commit:?} is fenced by {terms:?}");
-                    terms.push(Term { writer: commit.writer, token: commit.token, first: commit.at, last: commit.at });
-                }
+            }
+            let tokens: Vec<_> = terms.iter().filter_map(|term| term.token).collect();
+            let term = terms.last_mut().expect("just there");
+            if let Some(token) = token {
+                assert!(term.token.is_none_or(|same| same == token), "one term, one token: {token} in {term:?}");
+                assert!(term.token.is_some() || tokens.iter().all(|earlier| *earlier < token), "{token} after {tokens:?}");
+                term.token = Some(token);
             }
         }
         terms
@@ -166,7 +170,7 @@ impl World {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) writer: String,
-    pub(crate) token: u64,
+    pub(crate) token: Option<u64>,
     pub(crate) first: Duration,
     pub(crate) last: Duration,
 }
@@ -185,7 +189,7 @@ impl Server {
             let data = serde_json::from_slice::<Value>(body).unwrap()["data"].clone();
             let writer = data["writer"].as_str().unwrap().to_owned();
             assert!(writer.starts_with(&format!("replica-{replica}-")));
-            self.commits.push(Commit { at, writer, token: data["token"].as_str().unwrap().parse().unwrap() });
+            self.commits.push(Commit { at, writer, token: data["token"].as_str().unwrap().parse().ok() });
             return (200, json!({}));
         }
         match parts.method {
@@ -343,7 +347,9 @@ impl Replica {
 
     async fn write_for_ever(&self, writer: String, client: kube::Client, fence: Fence) {
         loop {
-            let data = json!({"data": {"writer": writer, "token": fence.token().to_string()}});
+            // Written all the same while it does not lead: that is the fence's to refuse.
+            let token = fence.check().map_or_else(|_| String::new(), |()| fence.token().to_string());
+            let data = json!({"data": {"writer": writer, "token": token}});
             let put = Request::put("/api/v1/namespaces/ops/configmaps/witness")
                 .body(Body::from(serde_json::to_vec(&data).unwrap()))
                 .unwrap();

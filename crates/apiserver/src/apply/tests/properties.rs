@@ -23,7 +23,10 @@ fn text() -> BoxedStrategy<Value> {
 }
 
 fn texts() -> BoxedStrategy<Value> {
-    prop::sample::subsequence(vec!["a", "b", "c", "d"], 0..=4).prop_shuffle().prop_map(|items| json!(items)).boxed()
+    prop::sample::subsequence(vec!["a", "b", "c", "d"], 0..=4)
+        .prop_shuffle()
+        .prop_map(|items| json!(items))
+        .boxed()
 }
 
 fn env() -> BoxedStrategy<Value> {
@@ -41,7 +44,8 @@ fn env() -> BoxedStrategy<Value> {
 }
 
 fn ports() -> BoxedStrategy<Value> {
-    let keys = prop::sample::subsequence(vec![(1, None), (1, Some("UDP")), (2, Some("TCP"))], 0..=3).prop_shuffle();
+    let keys =
+        prop::sample::subsequence(vec![(1, None), (1, Some("UDP")), (2, Some("TCP"))], 0..=3).prop_shuffle();
     keys.prop_map(|keys| {
         let port = |(port, protocol): &(i32, Option<&str>)| match protocol {
             Some(protocol) => json!({"port": port, "protocol": protocol}),
@@ -64,6 +68,8 @@ fn pairs() -> BoxedStrategy<Value> {
     prop::collection::btree_map("[klm]", text(), 0..3).prop_map(|map| json!(map)).boxed()
 }
 
+/// Intents without empty maps and lists: those Kubernetes gives up and takes back in turn, see
+/// `a_map_that_its_owner_empties_is_null_first`.
 fn intents() -> BoxedStrategy<Value> {
     let limit = map(vec![maybe("cpu", text()), maybe("memory", text())]);
     let limits = prop::collection::btree_map("[xy]", limit, 0..2).prop_map(|map| json!(map)).boxed();
@@ -80,6 +86,24 @@ fn intents() -> BoxedStrategy<Value> {
     ]);
     let metadata = map(vec![maybe("labels", pairs()), maybe("finalizers", texts())]);
     map(vec![maybe("metadata", metadata), maybe("spec", spec)])
+        .prop_map(|intent| full(intent).unwrap_or(json!({})))
+        .boxed()
+}
+
+/// Without what is empty; `None` if nothing is left.
+fn full(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(fields) => {
+            let fields: Map<_, _> =
+                fields.into_iter().filter_map(|(name, value)| Some((name, full(value)?))).collect();
+            (!fields.is_empty()).then_some(Value::Object(fields))
+        }
+        Value::Array(items) => {
+            let items: Vec<_> = items.into_iter().filter_map(full).collect();
+            (!items.is_empty()).then_some(Value::Array(items))
+        }
+        scalar => Some(scalar),
+    }
 }
 
 /// Who wrote what, and how.
@@ -120,7 +144,7 @@ fn entries(world: &World) -> Vec<(String, FieldSet)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn applying_twice_is_applying_once(history in histories(), intent in intents()) {

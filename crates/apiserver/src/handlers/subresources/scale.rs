@@ -78,7 +78,7 @@ fn apply(call: &Call<'_>, paths: &ScalePaths) -> Result<Answer, ApiError> {
     if call.kind.namespaced {
         meta::set(&mut intent, "namespace", json!(call.namespace()));
     }
-    let answer = crate::handlers::patch::apply_intent(call, Part::Scale, intent)?;
+    let answer = crate::handlers::patch::apply_intent(call, Part::Scale, &intent)?;
     Ok(as_scale(call, paths, answer))
 }
 
@@ -131,7 +131,8 @@ fn scale_of(paths: &ScalePaths, object: &Value) -> Value {
     let number = |path: &str| at_path(object, path).and_then(Value::as_i64).unwrap_or_default();
     let mut status = json!({"replicas": number(&paths.status_replicas)});
     let selector = paths.selector.as_deref().and_then(|path| at_path(object, path)).map(selector_text);
-    if let (Some(status), Some(selector)) = (status.as_object_mut(), selector.filter(|text| !text.is_empty())) {
+    if let (Some(status), Some(selector)) = (status.as_object_mut(), selector.filter(|text| !text.is_empty()))
+    {
         status.insert("selector".into(), json!(selector));
     }
     json!({
@@ -146,8 +147,11 @@ fn selector_text(selector: &Value) -> String {
         return text.to_owned();
     }
     let labels = selector.get("matchLabels").and_then(Value::as_object);
-    let mut parts: Vec<String> =
-        labels.into_iter().flatten().map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default())).collect();
+    let mut parts: Vec<String> = labels
+        .into_iter()
+        .flatten()
+        .map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default()))
+        .collect();
     for expression in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
         let text = |field: &str| expression.get(field).and_then(Value::as_str).unwrap_or_default();
         let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();

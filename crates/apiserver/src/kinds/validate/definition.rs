@@ -44,7 +44,7 @@ fn names(new: &Value, spec: &Value, at: Path, causes: &mut Vec<Cause>) {
     }
     if !text(spec, "/names/kind").is_empty() && text(spec, "/names/kind") == text(spec, "/names/listKind") {
         let why = "kind and listKind may not be the same";
-        causes.push(invalid(at_names.field("listKind"), &spec["names"]["listKind"], why));
+        causes.push(invalid(at_names.field("listKind"), &json!(text(spec, "/names/listKind")), why));
     }
 }
 
@@ -123,7 +123,7 @@ fn selectable(version: &Value, schema: &Schema, at: Path, causes: &mut Vec<Cause
                 "must point to a field of type string, boolean or integer",
             )),
             None => {
-                causes.push(invalid(at, &json!(path), "is an invalid path: does not refer to a valid field"))
+                causes.push(invalid(at, &json!(path), "is an invalid path: does not refer to a valid field"));
             }
         }
     }

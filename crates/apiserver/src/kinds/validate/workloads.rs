@@ -273,7 +273,7 @@ pub(super) fn claim(new: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
             let at = at_resources.field("requests");
             causes.push(invalid(
                 at.key("storage"),
-                &spec["resources"]["requests"]["storage"],
+                &json!(text(spec, "/resources/requests/storage")),
                 "must be greater than zero",
             ));
         }

@@ -17,7 +17,8 @@ pub(super) fn in_order(merged: Vec<Value>, order: &[Value], live: &[Value], key:
     let mut others = others.into_iter().peekable();
     for element in named {
         let at = place(live, &element);
-        let earlier = |other: &Value| matches!((place(live, other), at), (Some(other), Some(at)) if other < at);
+        let earlier =
+            |other: &Value| matches!((place(live, other), at), (Some(other), Some(at)) if other < at);
         while let Some(other) = others.next_if(earlier) {
             result.push(other);
         }
@@ -41,7 +42,9 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -
         return Ok(());
     }
     let (patch, order) = (Value::from(patch.to_vec()), Value::from(order.to_vec()));
-    Err(unforeseen(format!("The order in patch list:\n{patch}\n doesn't match $setElementOrder list:\n{order}\n")))
+    Err(unforeseen(format!(
+        "The order in patch list:\n{patch}\n doesn't match $setElementOrder list:\n{order}\n"
+    )))
 }
 
 fn same(a: &Value, b: &Value, key: Option<&str>) -> bool {

@@ -10,7 +10,7 @@ fn told(causes: &[Cause]) -> Vec<String> {
 }
 
 /// Everything that rules like to speak about, under `spec`.
-fn with_rules(rules: Value) -> Result<Schema, Vec<Cause>> {
+fn with_rules(rules: &Value) -> Result<Schema, Vec<Cause>> {
     Schema::parse(&json!({
         "type": "object",
         "properties": {
@@ -42,7 +42,7 @@ fn with_rules(rules: Value) -> Result<Schema, Vec<Cause>> {
 }
 
 fn rule(rule: &str) -> Schema {
-    with_rules(json!([{"rule": rule}])).unwrap_or_else(|causes| panic!("{rule}: {:?}", told(&causes)))
+    with_rules(&json!([{"rule": rule}])).unwrap_or_else(|causes| panic!("{rule}: {:?}", told(&causes)))
 }
 
 /// The world that the rules below are true or false in.
@@ -164,7 +164,7 @@ fn a_rule_says_what_its_author_wrote_where_its_author_pointed() {
             r#"spec: Duplicate value: "object""#,
         ),
     ] {
-        let schema = with_rules(json!([rule])).unwrap();
+        let schema = with_rules(&json!([rule])).unwrap();
         assert_eq!(told(&schema.validate(&world(), None)), [wanted]);
     }
 }
@@ -209,7 +209,7 @@ fn a_rule_that_cannot_be_right_refuses_the_schema() {
         ),
         (json!({"rule": "true", "optionalOldSelf": true}), "optionalOldSelf", "oldSelf is not used"),
     ] {
-        let causes = with_rules(json!([{"rule": "true"}, rule])).expect_err(&format!("{rule} is refused"));
+        let causes = with_rules(&json!([{"rule": "true"}, rule])).expect_err(&format!("{rule} is refused"));
         assert_eq!(
             causes[0].field,
             format!("properties[spec].x-kubernetes-validations[1].{field}"),
@@ -220,7 +220,7 @@ fn a_rule_that_cannot_be_right_refuses_the_schema() {
 }
 
 /// `spec.items` is a list of objects, told apart by `name` or not at all.
-fn list_with_transition(list_type: Value) -> Result<Schema, Vec<Cause>> {
+fn list_with_transition(list_type: &Value) -> Result<Schema, Vec<Cause>> {
     let mut items = json!({
         "type": "array",
         "items": {
@@ -238,7 +238,7 @@ fn list_with_transition(list_type: Value) -> Result<Schema, Vec<Cause>> {
 #[test]
 fn a_transition_rule_runs_where_the_old_value_is_known() {
     let schema = list_with_transition(
-        json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
+        &json!({"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}),
     )
     .unwrap();
     let object = |items: Value| json!({"items": items});
@@ -259,7 +259,7 @@ fn a_transition_rule_runs_where_the_old_value_is_known() {
 
 #[test]
 fn a_transition_rule_below_a_list_without_keys_is_refused() {
-    let causes = list_with_transition(json!({})).unwrap_err();
+    let causes = list_with_transition(&json!({})).unwrap_err();
     assert_eq!(causes.len(), 1);
     assert!(causes[0].message.contains(
         "oldSelf cannot be used on the uncorrelatable portion of the schema within properties[items]"
@@ -268,7 +268,7 @@ fn a_transition_rule_below_a_list_without_keys_is_refused() {
 
 #[test]
 fn an_optional_old_self_is_asked_on_creation_too() {
-    let schema = with_rules(json!([{
+    let schema = with_rules(&json!([{
         "rule": "!oldSelf.hasValue() || self.replicas >= oldSelf.value().replicas", "optionalOldSelf": true, "message": "may not shrink",
     }]))
     .unwrap();
@@ -281,14 +281,14 @@ fn an_optional_old_self_is_asked_on_creation_too() {
     );
 
     let only_created_once =
-        with_rules(json!([{"rule": "oldSelf.hasValue()", "optionalOldSelf": true}])).unwrap();
+        with_rules(&json!([{"rule": "oldSelf.hasValue()", "optionalOldSelf": true}])).unwrap();
     assert_eq!(only_created_once.validate(&object(1), None).len(), 1);
 }
 
 #[test]
 fn immutability_by_rule_is_judged_even_when_nothing_else_changed() {
     let schema =
-        with_rules(json!([{"rule": "self.name == oldSelf.name", "message": "name is immutable"}])).unwrap();
+        with_rules(&json!([{"rule": "self.name == oldSelf.name", "message": "name is immutable"}])).unwrap();
     let object = |name: &str| json!({"spec": {"name": name}});
     assert_eq!(told(&schema.validate(&object("a"), Some(&object("a")))), Vec::<String>::new());
     assert_eq!(
@@ -299,7 +299,7 @@ fn immutability_by_rule_is_judged_even_when_nothing_else_changed() {
 
 #[test]
 fn a_rule_that_an_unchanged_part_breaks_is_tolerated() {
-    let schema = with_rules(json!([{"rule": "self.replicas > 10"}])).unwrap();
+    let schema = with_rules(&json!([{"rule": "self.replicas > 10"}])).unwrap();
     let object = |replicas: i64, label: &str| json!({"metadata": {"labels": {"l": label}}, "spec": {"replicas": replicas}});
     assert_eq!(schema.validate(&object(3, "new"), Some(&object(3, "old"))), []);
     assert_eq!(schema.validate(&object(4, "new"), Some(&object(3, "old"))).len(), 1);
@@ -336,7 +336,7 @@ fn rules_at_the_root_and_on_values_of_maps_know_their_place() {
 
 #[test]
 fn rules_are_not_asked_about_an_object_that_has_the_wrong_shape() {
-    let schema = with_rules(json!([{"rule": "self.replicas > 0"}])).unwrap();
+    let schema = with_rules(&json!([{"rule": "self.replicas > 0"}])).unwrap();
     assert_eq!(
         told(&schema.validate(&json!({"spec": {"replicas": "x"}}), None)),
         [
@@ -349,7 +349,7 @@ fn rules_are_not_asked_about_an_object_that_has_the_wrong_shape() {
 #[test]
 fn a_runaway_rule_is_stopped() {
     let nested = "self.numbers.all(a, self.numbers.all(b, self.numbers.all(c, self.numbers.all(d, a + b + c + d >= 0))))";
-    let schema = with_rules(json!([{"rule": nested}, {"rule": "false"}])).unwrap();
+    let schema = with_rules(&json!([{"rule": nested}, {"rule": "false"}])).unwrap();
     let numbers: Vec<i64> = (0..200).collect();
     let faults = told(&schema.validate(&json!({"spec": {"numbers": numbers}}), None));
     assert_eq!(faults.len(), 1, "nothing is run after it: {faults:?}");

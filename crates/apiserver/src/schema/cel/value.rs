@@ -7,7 +7,7 @@ use kube_cel::cel::Value as Cel;
 use kube_cel::cel::objects::{Key, Map, OptionalValue};
 use serde_json::Value;
 
-use super::eval::{Style, library};
+use super::library::{Style, library};
 use crate::schema::{Schema, Type};
 
 /// Property names that are words of CEL.

@@ -16,14 +16,38 @@ fn requests_are_read_as_rbac_reads_them() {
         ("GET", "/api/v1/namespaces/a/pods/p", Some("get pods in 'a' named 'p'")),
         ("GET", "/api/v1/namespaces/a", Some("get namespaces in '' named 'a'")),
         ("PUT", "/api/v1/namespaces/a/finalize", Some("update namespaces/finalize in '' named 'a'")),
-        ("POST", "/apis/events.k8s.io/v1/namespaces/a/events", Some("create events.k8s.io events in 'a' named ''")),
-        ("PATCH", "/apis/apps/v1/namespaces/a/statefulsets/s/status", Some("patch apps statefulsets/status in 'a' named 's'")),
-        ("PUT", "/apis/apps/v1/namespaces/a/statefulsets/s/scale", Some("update apps statefulsets/scale in 'a' named 's'")),
-        ("PATCH", "/apis/apps/v1/namespaces/a/statefulsets/s?&fieldManager=x", Some("patch apps statefulsets in 'a' named 's'")),
-        ("PATCH", "/apis/apps/v1/namespaces/a/statefulsets/s?&force=true&fieldManager=x", Some("create+patch apps statefulsets in 'a' named 's'")),
+        (
+            "POST",
+            "/apis/events.k8s.io/v1/namespaces/a/events",
+            Some("create events.k8s.io events in 'a' named ''"),
+        ),
+        (
+            "PATCH",
+            "/apis/apps/v1/namespaces/a/statefulsets/s/status",
+            Some("patch apps statefulsets/status in 'a' named 's'"),
+        ),
+        (
+            "PUT",
+            "/apis/apps/v1/namespaces/a/statefulsets/s/scale",
+            Some("update apps statefulsets/scale in 'a' named 's'"),
+        ),
+        (
+            "PATCH",
+            "/apis/apps/v1/namespaces/a/statefulsets/s?&fieldManager=x",
+            Some("patch apps statefulsets in 'a' named 's'"),
+        ),
+        (
+            "PATCH",
+            "/apis/apps/v1/namespaces/a/statefulsets/s?&force=true&fieldManager=x",
+            Some("create+patch apps statefulsets in 'a' named 's'"),
+        ),
         ("DELETE", "/api/v1/namespaces/a/pods", Some("deletecollection pods in 'a' named ''")),
         ("DELETE", "/api/v1/namespaces/a/pods/p", Some("delete pods in 'a' named 'p'")),
-        ("GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Dtls&watch=1", Some("watch secrets in 'a' named 'tls'")),
+        (
+            "GET",
+            "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Dtls&watch=1",
+            Some("watch secrets in 'a' named 'tls'"),
+        ),
         ("GET", "/version", None),
         ("GET", "/apis/apps/v1", None),
         ("GET", "/apis", None),
@@ -32,7 +56,13 @@ fn requests_are_read_as_rbac_reads_them() {
         let read = Request::parse(method, path).map(|request| {
             let verbs: Vec<&str> = request.verbs.iter().map(|verb| verb.as_str()).collect();
             let group = if request.group.is_empty() { String::new() } else { format!("{} ", request.group) };
-            format!("{} {group}{} in '{}' named '{}'", verbs.join("+"), request.resource, request.namespace, request.name)
+            format!(
+                "{} {group}{} in '{}' named '{}'",
+                verbs.join("+"),
+                request.resource,
+                request.namespace,
+                request.name
+            )
         });
         assert_eq!(read.as_deref(), want, "{method} {path}");
     }
@@ -43,14 +73,16 @@ fn standard(lease: &str) -> Vec<Access> {
 }
 
 fn report(requests: &[(&str, &str)], declared: &[Access]) -> (Vec<String>, Vec<String>) {
-    let requests: Vec<Request> = requests.iter().filter_map(|(method, path)| Request::parse(method, path)).collect();
+    let requests: Vec<Request> =
+        requests.iter().filter_map(|(method, path)| Request::parse(method, path)).collect();
     let Report { missing, unused } = check(&requests, declared, "capstan");
     (missing.iter().map(ToString::to_string).collect(), unused.iter().map(ToString::to_string).collect())
 }
 
 #[test]
 fn what_was_declared_and_done_matches() {
-    let declared = [Access::apply::<StatefulSet>(), Access::watch::<StatefulSet>(), Access::owner::<StatefulSet>()];
+    let declared =
+        [Access::apply::<StatefulSet>(), Access::watch::<StatefulSet>(), Access::owner::<StatefulSet>()];
     let requests = [
         ("GET", "/apis/apps/v1/statefulsets"),
         ("GET", "/apis/apps/v1/statefulsets?watch=true"),
@@ -133,7 +165,14 @@ fn the_rules_are_the_fewest_that_say_the_same() {
     ];
     let said: Vec<String> = rules(&declared)
         .into_iter()
-        .map(|rule| format!("{:?} {:?} {:?}", rule.resources.unwrap(), rule.verbs, rule.resource_names.unwrap_or_default()))
+        .map(|rule| {
+            format!(
+                "{:?} {:?} {:?}",
+                rule.resources.unwrap(),
+                rule.verbs,
+                rule.resource_names.unwrap_or_default()
+            )
+        })
         .collect();
     assert_eq!(
         said,

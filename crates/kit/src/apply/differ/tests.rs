@@ -50,8 +50,34 @@ fn ports_are_matched_by_number_and_protocol_which_defaults_to_tcp() {
         &json!({"ports": [{"containerPort": 80, "protocol": "UDP", "name": "http"}]}),
         &[r#"ports[containerPort=80,protocol=TCP]: {"containerPort":80,"name":"http"}"#],
     );
-    // NetworkPolicy's ports have a port as well, but its rules are atomic; the key decides alike.
-    check(&json!({"ports": [{"protocol": "TCP"}]}), &json!({"ports": [{"protocol": "TCP"}]}), &[]);
+}
+
+#[test]
+fn a_list_within_an_atomic_list_is_atomic_whatever_its_name() {
+    check(
+        &json!({"ingress": [{"ports": [{"port": 2379}]}]}),
+        &json!({"ingress": [{"ports": [{"port": 2379, "protocol": "TCP"}, {"port": 22}]}]}),
+        &[r#"ingress[0].ports: [{"port":2379,"protocol":"TCP"},{"port":22}] -> [{"port":2379}]"#],
+    );
+    check(
+        &json!({"ingress": [{"ports": [{"port": 2379}]}]}),
+        &json!({"ingress": [{"ports": [{"port": 2379, "protocol": "TCP"}]}]}),
+        &[],
+    );
+}
+
+#[test]
+fn a_label_that_somebody_added_to_a_selector_is_a_difference() {
+    check(
+        &json!({"selector": {"app": "db"}, "labels": {"app": "db"}}),
+        &json!({"selector": {"app": "db", "role": "leader"}, "labels": {"app": "db", "role": "leader"}}),
+        &[r#"selector.role: "leader" -> null"#],
+    );
+    check(
+        &json!({"selector": {"matchLabels": {"app": "db"}}}),
+        &json!({"selector": {"matchLabels": {"app": "db"}, "matchExpressions": [{"key": "x"}]}}),
+        &[r#"selector.matchExpressions: [{"key":"x"}] -> null"#],
+    );
 }
 
 #[test]
@@ -97,16 +123,22 @@ fn asking_for_nothing_is_met_by_nothing() {
 
 #[test]
 fn an_empty_object_that_means_something_is_missed() {
-    check(&json!({"volumes": [{"name": "d", "emptyDir": {}}]}), &json!({"volumes": [{"name": "d"}]}), &[
-        "volumes[name=d].emptyDir: {}",
-    ]);
+    check(
+        &json!({"volumes": [{"name": "d", "emptyDir": {}}]}),
+        &json!({"volumes": [{"name": "d"}]}),
+        &["volumes[name=d].emptyDir: {}"],
+    );
     check(&json!({"podSelector": {}}), &json!({"podSelector": {"matchLabels": {}}}), &[]);
     check(&json!({"from": [{"podSelector": {}}]}), &json!({"from": [{}]}), &["from[0].podSelector: {}"]);
 }
 
 #[test]
 fn false_is_not_the_same_as_absent_where_absent_means_true() {
-    check(&json!({"automountServiceAccountToken": false}), &json!({}), &["automountServiceAccountToken: false"]);
+    check(
+        &json!({"automountServiceAccountToken": false}),
+        &json!({}),
+        &["automountServiceAccountToken: false"],
+    );
     check(&json!({"storageClassName": ""}), &json!({}), &[r#"storageClassName: """#]);
 }
 
@@ -132,7 +164,17 @@ proptest::proptest! {
 
 fn any_object() -> impl proptest::strategy::Strategy<Value = Value> {
     use proptest::prelude::*;
-    let names = prop::sample::select(vec!["name", "ports", "containers", "limits", "args", "selector", "x", "finalizers", "readOnly"]);
+    let names = prop::sample::select(vec![
+        "name",
+        "ports",
+        "containers",
+        "limits",
+        "args",
+        "selector",
+        "x",
+        "finalizers",
+        "readOnly",
+    ]);
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

@@ -1,0 +1,74 @@
+//! Deletion with time in it: pods on their nodes, graceful and less so.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test helper that fails says enough by its panic"
+)]
+
+use apiserver::Server;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{
+    Api,
+    api::{DeleteParams, PostParams},
+};
+use serde_json::{Value, json};
+
+async fn pod(server: &Server, node: Option<&str>) -> Api<Pod> {
+    let pods: Api<Pod> = Api::namespaced(server.client(), "default");
+    let mut pod: Value =
+        json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    if let Some(node) = node {
+        pod["spec"]["nodeName"] = json!(node);
+    }
+    pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+    pods
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_nobody_runs_goes_at_once() {
+    let server = Server::new();
+    let pods = pod(&server, None).await;
+    pods.delete("p", &DeleteParams::default()).await.unwrap();
+    assert!(pods.get_opt("p").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_on_a_node_waits_for_its_kubelet() {
+    let server = Server::new();
+    let pods = pod(&server, Some("n")).await;
+    let marked = pods.delete("p", &DeleteParams::default()).await.unwrap().left().unwrap();
+    assert_eq!(marked.metadata.deletion_grace_period_seconds, Some(30));
+    assert_eq!(marked.metadata.deletion_timestamp.unwrap().0.to_string(), "2026-01-01T00:00:30Z");
+    // A longer wait is not given, a shorter one is.
+    let revision = server.revision();
+    pods.delete("p", &DeleteParams::default().grace_period(60)).await.unwrap();
+    assert_eq!(server.revision(), revision);
+    let sooner = pods.delete("p", &DeleteParams::default().grace_period(10)).await.unwrap().left().unwrap();
+    assert_eq!(sooner.metadata.deletion_timestamp.unwrap().0.to_string(), "2026-01-01T00:00:10Z");
+    // The kubelet is done.
+    pods.delete("p", &DeleteParams::default().grace_period(0)).await.unwrap();
+    assert!(pods.get_opt("p").await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_needs_a_kubelet_is_refused_by_name() {
+    let server = Server::new();
+    let client = server.client();
+    pod(&server, Some("n")).await;
+    let ask = async |path: &str| {
+        let request =
+            http::Request::get(format!("/api/v1/namespaces/default/pods/p/{path}")).body(Vec::new());
+        match client.request_text(request.unwrap()).await {
+            Err(kube::Error::Api(status)) => (status.code, status.message),
+            other => panic!("{other:?}"),
+        }
+    };
+    for (path, code, told) in [
+        ("log", 405, "pods/log is not served by this test server: there is no kubelet"),
+        ("exec", 405, "pods/exec is not served by this test server: there is no kubelet"),
+        ("nothing", 404, "the server could not find the requested resource"),
+    ] {
+        assert_eq!(ask(path).await, (code, told.to_owned()));
+    }
+}
