@@ -38,11 +38,14 @@ pub(crate) async fn run(cluster: Weak<Cluster>, client: kube::Client) {
             }
             continue;
         }
-        for event in events {
+        // Who depends on whom is known before anything is decided.
+        for event in &events {
             seen = event.revision;
             let old = event.previous.as_ref().map(|object| object.value());
             let new = cluster.store.get(&event.id);
             graph.changed(&event.id, old, new.as_ref().map(|object| object.value()));
+        }
+        for event in events {
             definition(&cluster, &client, &event).await;
             namespace(&cluster, &client, &event).await;
             for id in concerned(&cluster, &graph, &event) {
@@ -94,7 +97,7 @@ async fn carry_out(cluster: &Cluster, client: &kube::Client, action: &Action) {
             }
         }),
         Action::DropFinalizer { id, finalizer } => {
-            edit(cluster, id, |object| drop_finalizer(object, finalizer))
+            edit(cluster, id, |object| drop_finalizer(object, finalizer));
         }
     }
 }

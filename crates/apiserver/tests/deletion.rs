@@ -6,10 +6,10 @@
     reason = "a test helper that fails says enough by its panic"
 )]
 
-use apiserver::Server;
-use k8s_openapi::api::core::v1::Pod;
+use apiserver::{Fault, ObjectId, Server, When};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::{
-    Api,
+    Api, ResourceExt,
     api::{DeleteParams, PostParams},
 };
 use serde_json::{Value, json};
@@ -71,4 +71,40 @@ async fn what_needs_a_kubelet_is_refused_by_name() {
     ] {
         assert_eq!(ask(path).await, (code, told.to_owned()));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_that_overtakes_the_collector_does_not_stop_it() {
+    let server = Server::new();
+    let maps: Api<ConfigMap> = Api::namespaced(server.client(), "default");
+    let create = async |name: &str, owners: Value| {
+        let map = json!({"metadata": {"name": name, "ownerReferences": owners}});
+        maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap()
+    };
+    let owner = create("owner", json!([])).await;
+    create("owned", json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner.uid()}]))
+        .await;
+    // Past the API, so that the collector has no turn between the two.
+    assert!(server.remove(&ObjectId::new("", "configmaps", "default", "owner")));
+    server.compact();
+    while maps.get_opt("owned").await.unwrap().is_some() {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert!(server.now().as_second() < 1_767_225_600 + 60, "not collected within a minute");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_befall_clients_and_not_the_servers_own_controllers() {
+    let server = Server::new();
+    let maps: Api<ConfigMap> = Api::namespaced(server.client_named("operator"), "default");
+    let owned: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "owned", "ownerReferences": [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "gone"}]}}))
+    .unwrap();
+    maps.create(&PostParams::default(), &owned).await.unwrap();
+    server.faults().add(When::write().always(), Fault::unavailable());
+    while maps.get_opt("owned").await.unwrap().is_some() {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert!(server.now().as_second() < 1_767_225_600 + 60, "not collected within a minute");
+    }
+    assert_eq!(server.requests().writes().told(), ["create configmaps default/"]);
 }

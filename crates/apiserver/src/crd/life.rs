@@ -80,27 +80,6 @@ pub(crate) fn is_established(definition: &Value) -> bool {
     condition(definition, "Established") == Some("True")
 }
 
-/// Names by what they share a space with, and the reason when one is taken; of several, the last reason is told.
-const NAMES: &[(&str, &[&str], &str)] = &[
-    ("plural", RESOURCES, "PluralConflict"),
-    ("singular", RESOURCES, "SingularConflict"),
-    ("shortNames", RESOURCES, "ShortNamesConflict"),
-    ("kind", KINDS, "KindConflict"),
-    ("listKind", KINDS, "ListKindConflict"),
-];
-const RESOURCES: &[&str] = &["plural", "singular", "shortNames"];
-const KINDS: &[&str] = &["kind", "listKind"];
-
-/// The names of a definition that must be its own within its group, in the order in which they are checked; of several
-/// conflicts the last one is told. Plural, singular and short names share one space, kinds and list kinds another.
-const NAMES: &[(&str, &str)] = &[
-    ("plural", "PluralConflict"),
-    ("singular", "SingularConflict"),
-    ("shortNames", "ShortNamesConflict"),
-    ("kind", "KindConflict"),
-    ("listKind", "ListKindConflict"),
-];
-
 /// The name that another definition of the same group has taken already.
 fn conflict(definition: &Value, others: &[&Value]) -> Option<(&'static str, String)> {
     let own = definition.pointer("/spec/names")?;
@@ -111,13 +90,11 @@ fn conflict(definition: &Value, others: &[&Value]) -> Option<(&'static str, Stri
         };
         others.iter().filter(rival).filter_map(|other| other.pointer("/status/acceptedNames"))
     };
-    let taken = |fields: &[&str]| -> Vec<String> {
-        rivals().flat_map(|names| fields.iter().flat_map(|field| names_in(names, field)).collect::<Vec<_>>()).collect()
-    };
-    let (resources, kinds) = (taken(&["plural", "singular", "shortNames"]), taken(&["kind", "listKind"]));
-    NAMES.iter().rev().find_map(|(field, reason)| {
-        let taken = if field.to_lowercase().ends_with("kind") { &kinds } else { &resources };
-        let name = names_in(own, field).into_iter().find(|name| taken.contains(name))?;
+    NAMES.iter().rev().find_map(|(field, space, reason)| {
+        let is_taken = |name: &String| {
+            rivals().any(|names| space.iter().any(|field| names_in(names, field).contains(name)))
+        };
+        let name = names_in(own, field).into_iter().find(is_taken)?;
         Some((*reason, format!("\"{name}\" is already in use")))
     })
 }

@@ -12,6 +12,7 @@ use std::{
 };
 
 use kit::lead::{Ended, Loss};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use world::{Fate, Fault, Replica, World};
@@ -36,6 +37,11 @@ async fn leader_and_standby(world: &std::sync::Arc<World>) -> (Replica, Replica)
     sleep(seconds(10.0)).await;
     assert!(leader.leads() && !standby.leads());
     (leader, standby)
+}
+
+/// Somebody with kubectl changes the lease.
+async fn edit(world: &World, patch: serde_json::Value) {
+    world.by_hand().patch("capstan", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,7 +81,7 @@ async fn a_stopped_leader_gives_the_lease_back_and_the_next_need_not_wait() {
     sleep(seconds(5.0)).await;
     assert_eq!(leader.ends()[0].1, Ended::Released);
     assert_eq!(world.terms().len(), 2);
-    assert_eq!(world.lease().unwrap()["spec"]["leaseTransitions"], 1);
+    assert_eq!(world.lease().await.spec.unwrap().lease_transitions, Some(1));
 }
 
 #[test]
@@ -181,12 +187,12 @@ async fn a_deleted_lease_is_put_back_by_its_holder_and_the_count_goes_on() {
     standby.until_it_leads().await;
     let next = Replica::start(&world, 2, 0);
     sleep(seconds(20.0)).await;
-    world.edit(|_| None);
+    world.by_hand().delete("capstan", &DeleteParams::default()).await.unwrap();
     sleep(seconds(60.0)).await;
     assert!(standby.leads() && !next.leads());
     let terms = world.terms();
     assert_eq!((terms.len(), terms[1].token), (2, Some(1)));
-    assert_eq!(world.lease().unwrap()["spec"]["leaseTransitions"], 1);
+    assert_eq!(world.lease().await.spec.unwrap().lease_transitions, Some(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -195,7 +201,7 @@ async fn a_standby_does_not_use_the_moment_when_a_lease_is_deleted() {
     let world = World::new();
     let (leader, standby) = leader_and_standby(&world).await;
     leader.cut();
-    world.edit(|_| None);
+    world.by_hand().delete("capstan", &DeleteParams::default()).await.unwrap();
     standby.until_it_leads().await;
     sleep(seconds(20.0)).await;
     let terms = world.terms();
@@ -207,10 +213,7 @@ async fn a_standby_does_not_use_the_moment_when_a_lease_is_deleted() {
 async fn a_lease_taken_by_hand_ends_the_leadership_at_the_next_renewal() {
     let world = World::new();
     let (leader, _standby) = leader_and_standby(&world).await;
-    world.edit(|mut lease| {
-        lease["spec"]["holderIdentity"] = json!("somebody");
-        Some(lease)
-    });
+    edit(&world, json!({"spec": {"holderIdentity": "somebody"}})).await;
     sleep(seconds(2.1)).await;
     assert_eq!(leader.ends().len(), 1);
     assert_eq!(leader.ends()[0].1, Ended::Lost(Loss::Taken("somebody".into())));
@@ -224,15 +227,12 @@ async fn a_lease_taken_by_hand_ends_the_leadership_at_the_next_renewal() {
 async fn other_edits_of_the_lease_do_no_harm() {
     let world = World::new();
     let (leader, standby) = leader_and_standby(&world).await;
-    world.edit(|mut lease| {
-        lease["metadata"]["labels"] = json!({"touched": "yes"});
-        lease["spec"]["leaseDurationSeconds"] = json!(1);
-        Some(lease)
-    });
+    edit(&world, json!({"metadata": {"labels": {"touched": "yes"}}, "spec": {"leaseDurationSeconds": 1}})).await;
     sleep(seconds(30.0)).await;
     assert!(leader.leads() && !standby.leads());
-    let lease = world.lease().unwrap();
-    assert_eq!((&lease["metadata"]["labels"]["touched"], &lease["spec"]["leaseDurationSeconds"]), (&json!("yes"), &json!(15)));
+    let lease = world.lease().await;
+    assert_eq!(lease.metadata.labels.unwrap()["touched"], "yes");
+    assert_eq!(lease.spec.unwrap().lease_duration_seconds, Some(15));
 }
 
 #[test]

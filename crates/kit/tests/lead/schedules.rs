@@ -98,7 +98,7 @@ async fn run(schedule: Schedule) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn writers_follow_one_another_in_every_schedule(schedule in schedule()) {

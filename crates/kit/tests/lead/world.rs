@@ -1,4 +1,4 @@
-//! Replicas, a network that can be broken, and a server that keeps one lease and writes down who wrote when.
+//! Replicas, a network that can be broken, and a server behind it; what it stores for whom is written down.
 
 use std::{
     future::Future,
@@ -11,24 +11,27 @@ use std::{
     time::Duration,
 };
 
+use apiserver::{Connection, Server, User};
+use bytes::Bytes;
 use futures::task::AtomicWaker;
 use http::{Method, Request, Response};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use jiff::SignedDuration;
+use k8s_openapi::api::coordination::v1::Lease;
 use kit::{
     Clock,
     client::{ClientOptions, layered},
     lead::{Election, Elector, Ended, Fence, Leadership, is_not_leader},
     metrics::Metrics,
 };
-use kube::client::Body;
+use kube::{Api, client::Body};
 use serde_json::{Value, json};
 use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use tower::BoxError;
+use tower::{BoxError, Service as _};
 
 /// One write, as the server stored it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,17 +70,12 @@ type Plan = Box<dyn Fn(usize, &Request<Body>) -> Fault + Send + Sync>;
 
 pub(crate) struct World {
     began: Instant,
-    server: Mutex<Server>,
+    server: Server,
     plan: Mutex<Plan>,
     requests: AtomicUsize,
-}
-
-#[derive(Default)]
-struct Server {
-    version: u64,
-    lease: Option<Value>,
-    history: Vec<Option<Value>>,
-    commits: Vec<Commit>,
+    commits: Mutex<Vec<Commit>>,
+    /// Every lease that was ever stored, for reads from the past.
+    leases: Mutex<Vec<Bytes>>,
 }
 
 impl World {
@@ -87,11 +85,16 @@ impl World {
 
     /// `plan` says what happens to the n-th request of all.
     pub(crate) fn with_faults(plan: impl Fn(usize, &Request<Body>) -> Fault + Send + Sync + 'static) -> Arc<Self> {
+        let server = Server::builder().without_controllers().build();
+        server.install(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}})).unwrap();
+        server.install(witness("", "")).unwrap();
         Arc::new(Self {
             began: Instant::now(),
-            server: Mutex::default(),
+            server,
             plan: Mutex::new(Box::new(plan)),
             requests: AtomicUsize::new(0),
+            commits: Mutex::default(),
+            leases: Mutex::default(),
         })
     }
 
@@ -104,21 +107,16 @@ impl World {
     }
 
     pub(crate) fn commits(&self) -> Vec<Commit> {
-        self.server.lock().unwrap().commits.clone()
+        self.commits.lock().unwrap().clone()
     }
 
-    pub(crate) fn lease(&self) -> Option<Value> {
-        self.server.lock().unwrap().lease.clone()
+    pub(crate) async fn lease(&self) -> Lease {
+        self.by_hand().get("capstan").await.unwrap()
     }
 
-    /// Changes the lease behind everybody's back; `None` deletes it.
-    pub(crate) fn edit(&self, edit: impl FnOnce(Value) -> Option<Value>) {
-        let mut server = self.server.lock().unwrap();
-        let lease = server.lease.take().expect("a lease");
-        match edit(lease) {
-            Some(lease) => drop(server.store(lease)),
-            None => server.history.push(None),
-        }
+    /// The leases, as somebody with kubectl has them.
+    pub(crate) fn by_hand(&self) -> Api<Lease> {
+        Api::namespaced(self.server.client(), "ops")
     }
 
     /// Who wrote, from when to when, in the server's order; fails when that is not one after the other.
@@ -143,27 +141,70 @@ impl World {
         terms
     }
 
-    async fn serve(&self, replica: usize, cut: &mut watch::Receiver<bool>, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    /// The way of one request from `connection` to the server and back, through whatever is planned for it.
+    async fn carry(
+        &self,
+        mut connection: Connection,
+        mut cut: watch::Receiver<bool>,
+        request: Request<Body>,
+    ) -> Result<Response<Full<Bytes>>, BoxError> {
         let fault = self.plan.lock().unwrap()(self.requests.fetch_add(1, Ordering::SeqCst), &request);
         sleep(fault.before).await;
         // A cut line holds what is sent; after the repair it arrives.
         cut.wait_for(|cut| !cut).await?;
-        let (parts, body) = request.into_parts();
-        let body = body.collect().await?.to_bytes();
-        let reset = || BoxError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
+        let lost = || BoxError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
         let (code, answer) = match fault.fate {
-            Fate::RequestLost => return Err(reset()),
-            Fate::Refused(code) => (code, status(code, "Refused")),
-            fate => self.server.lock().unwrap().answer(self.began.elapsed(), replica, &parts, &body, fate),
+            Fate::RequestLost => return Err(lost()),
+            Fate::Refused(code) => (code, refusal(code)),
+            Fate::Stale(ago) if request.method() == Method::GET => self.past(ago),
+            _ => self.serve(&mut connection, request).await?,
         };
         sleep(fault.after).await;
         cut.wait_for(|cut| !cut).await?;
         match fault.fate {
-            Fate::AnswerLost => Err(reset()),
+            Fate::AnswerLost => Err(lost()),
             Fate::Hangs => std::future::pending().await,
-            _ => Ok(Response::builder().status(code).body(Body::from(serde_json::to_vec(&answer)?))?),
+            _ => Ok(Response::builder().status(code).body(Full::new(answer))?),
         }
     }
+
+    async fn serve(&self, connection: &mut Connection, request: Request<Body>) -> Result<(u16, Bytes), BoxError> {
+        let (parts, body) = request.into_parts();
+        let sent = body.collect().await?.to_bytes();
+        let response = connection.call(Request::from_parts(parts.clone(), Full::new(sent.clone()))).await?;
+        let code = response.status();
+        let answer = response.into_body().collect().await?.to_bytes();
+        if code.is_success() && parts.method != Method::GET {
+            if parts.uri.path().contains("leases") {
+                self.leases.lock().unwrap().push(answer.clone());
+            } else {
+                let data = serde_json::from_slice::<Value>(&sent)?["data"].clone();
+                let (writer, token) = (data["writer"].as_str().unwrap(), data["token"].as_str().unwrap());
+                let commit = Commit { at: self.began.elapsed(), writer: writer.to_owned(), token: token.parse().ok() };
+                self.commits.lock().unwrap().push(commit);
+            }
+        }
+        Ok((code.as_u16(), answer))
+    }
+
+    fn past(&self, ago: usize) -> (u16, Bytes) {
+        let leases = self.leases.lock().unwrap();
+        leases.iter().rev().nth(ago).map_or_else(|| (404, refusal(404)), |lease| (200, lease.clone()))
+    }
+}
+
+fn refusal(code: u16) -> Bytes {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "Planned", "message": "planned"});
+    status.to_string().into()
+}
+
+fn witness(writer: &str, token: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"namespace": "ops", "name": "witness"},
+        "data": {"writer": writer, "token": token},
+    })
 }
 
 /// A span in which one replica wrote.
@@ -173,53 +214,6 @@ pub(crate) struct Term {
     pub(crate) token: Option<u64>,
     pub(crate) first: Duration,
     pub(crate) last: Duration,
-}
-
-impl Server {
-    fn store(&mut self, mut lease: Value) -> Value {
-        self.version += 1;
-        lease["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        self.lease = Some(lease.clone());
-        self.history.push(Some(lease.clone()));
-        lease
-    }
-
-    fn answer(&mut self, at: Duration, replica: usize, parts: &http::request::Parts, body: &[u8], fate: Fate) -> (u16, Value) {
-        if parts.uri.path().ends_with("/configmaps/witness") {
-            let data = serde_json::from_slice::<Value>(body).unwrap()["data"].clone();
-            let writer = data["writer"].as_str().unwrap().to_owned();
-            assert!(writer.starts_with(&format!("replica-{replica}-")));
-            self.commits.push(Commit { at, writer, token: data["token"].as_str().unwrap().parse().ok() });
-            return (200, json!({}));
-        }
-        match parts.method {
-            Method::GET => {
-                let seen = match fate {
-                    Fate::Stale(ago) => self.history.iter().rev().nth(ago).cloned().flatten(),
-                    _ => self.lease.clone(),
-                };
-                seen.map_or_else(|| (404, status(404, "NotFound")), |lease| (200, lease))
-            }
-            Method::POST if self.lease.is_some() => (409, status(409, "AlreadyExists")),
-            Method::POST => (201, self.store(serde_json::from_slice(body).unwrap())),
-            _ => {
-                let new: Value = serde_json::from_slice(body).unwrap();
-                match &self.lease {
-                    None => (404, status(404, "NotFound")),
-                    Some(old) if old["metadata"]["resourceVersion"] != new["metadata"]["resourceVersion"] => {
-                        (409, status(409, "Conflict"))
-                    }
-                    // What changes nothing is not stored.
-                    Some(old) if *old == new => (200, new),
-                    Some(_) => (200, self.store(new)),
-                }
-            }
-        }
-    }
-}
-
-fn status(code: u16, reason: &str) -> Value {
-    json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": reason})
 }
 
 /// One replica: a process that stands by, leads, writes all the time, and is started again a second after it has lost.
@@ -349,9 +343,8 @@ impl Replica {
         loop {
             // Written all the same while it does not lead: that is the fence's to refuse.
             let token = fence.check().map_or_else(|_| String::new(), |()| fence.token().to_string());
-            let data = json!({"data": {"writer": writer, "token": token}});
             let put = Request::put("/api/v1/namespaces/ops/configmaps/witness")
-                .body(Body::from(serde_json::to_vec(&data).unwrap()))
+                .body(Body::from(witness(&writer, &token).to_string().into_bytes()))
                 .unwrap();
             if let Err(error) = client.send(put).await
                 && is_not_leader(&error)
@@ -363,10 +356,11 @@ impl Replica {
     }
 
     fn client(&self, fence: Fence) -> kube::Client {
-        let (world, number, cut) = (Arc::clone(&self.shared.world), self.shared.number, self.shared.cut.subscribe());
+        let (world, cut) = (Arc::clone(&self.shared.world), self.shared.cut.subscribe());
+        let connection = world.server.connection(&format!("replica-{}", self.shared.number), User::admin());
         let service = tower::service_fn(move |request| {
-            let (world, mut cut) = (Arc::clone(&world), cut.clone());
-            async move { world.serve(number, &mut cut, request).await }
+            let (world, connection, cut) = (Arc::clone(&world), connection.clone(), cut.clone());
+            async move { world.carry(connection, cut, request).await }
         });
         layered(service, "ops", ClientOptions::new("test/1", Metrics::new()).fenced(fence))
     }
