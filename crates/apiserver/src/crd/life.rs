@@ -80,6 +80,18 @@ pub(crate) fn is_established(definition: &Value) -> bool {
     condition(definition, "Established") == Some("True")
 }
 
+/// The names that must be a definition's own within its group, in the order in which they are checked (of several conflicts
+/// the last one is told), and with which names they share a space.
+const NAMES: &[(&str, &[&str], &str)] = &[
+    ("plural", RESOURCES, "PluralConflict"),
+    ("singular", RESOURCES, "SingularConflict"),
+    ("shortNames", RESOURCES, "ShortNamesConflict"),
+    ("kind", KINDS, "KindConflict"),
+    ("listKind", KINDS, "ListKindConflict"),
+];
+const RESOURCES: &[&str] = &["plural", "singular", "shortNames"];
+const KINDS: &[&str] = &["kind", "listKind"];
+
 /// The name that another definition of the same group has taken already.
 fn conflict(definition: &Value, others: &[&Value]) -> Option<(&'static str, String)> {
     let own = definition.pointer("/spec/names")?;
