@@ -95,7 +95,8 @@ impl Call<'_> {
     }
 
     pub(crate) fn conflict(&self, name: &str) -> ApiError {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
         ApiError::conflict(&self.kind.group, &self.kind.plural, name, why)
     }
 

@@ -1,6 +1,6 @@
 //! From HTTP to a call and back: reading, routing, authorization, recording, and the faults around it all.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 use futures::stream;
@@ -19,6 +19,7 @@ use crate::{
     handlers::{self, Answer, Call, Content},
     negotiate::{ContentType, Shape},
     request::{Params, Route, Target, Verb, verb},
+    select::FieldSelector,
     server::Identity,
     watch::{Chunk, Feed},
 };
@@ -134,7 +135,12 @@ fn shape_of(incoming: &Incoming) -> Shape {
     Shape::accepted(&incoming.head.headers).unwrap_or(Shape::Whole)
 }
 
-fn write_down(cluster: &Cluster, identity: &Identity, incoming: &Incoming, route: &Route) -> (usize, Recorded) {
+fn write_down(
+    cluster: &Cluster,
+    identity: &Identity,
+    incoming: &Incoming,
+    route: &Route,
+) -> (usize, Recorded) {
     let query = incoming.head.uri.query().unwrap_or_default();
     let params = Params::parse(query).unwrap_or_default();
     let mut request = Recorded {
@@ -191,7 +197,7 @@ fn answer(
     };
     let params = Params::parse(incoming.head.uri.query().unwrap_or_default())?;
     let verb = verb(&incoming.head.method, target, params.watch)?;
-    authorize(cluster, &user, target, verb)?;
+    authorize(cluster, &user, &by_name(target, &params), verb)?;
     let content = ContentType::of(&incoming.head.headers)?;
     if incoming.body.len() > MAX_BODY {
         let why = format!("Request entity too large: limit is {MAX_BODY}");
@@ -220,6 +226,19 @@ fn answer(
     handlers::answer(&call).map(|answer| (Some(kind), answer))
 }
 
+/// A list of the one object that a field selector names asks for that object: a role may allow no more.
+fn by_name<'a>(target: &'a Target, params: &Params) -> Cow<'a, Target> {
+    let selector = params.field_selector.as_deref().and_then(|text| FieldSelector::parse(text).ok());
+    let name = selector.and_then(|selector| {
+        let named = selector.requirements().find(|(path, equals, _)| *path == "metadata.name" && *equals);
+        named.map(|(_, _, name)| name.to_owned())
+    });
+    match name {
+        Some(name) if target.name.is_none() => Cow::Owned(Target { name: Some(name), ..target.clone() }),
+        _ => Cow::Borrowed(target),
+    }
+}
+
 /// May the user do that to the target?
 pub(crate) fn authorize(cluster: &Cluster, user: &User, target: &Target, verb: Verb) -> Result<(), ApiError> {
     let resource = match &target.subresource {
@@ -227,7 +246,8 @@ pub(crate) fn authorize(cluster: &Cluster, user: &User, target: &Target, verb: V
         None => target.plural.clone(),
     };
     // A namespace is in itself: a role there may allow reading it.
-    let own = (target.group.is_empty() && target.plural == "namespaces").then(|| target.name.clone()).flatten();
+    let own =
+        (target.group.is_empty() && target.plural == "namespaces").then(|| target.name.clone()).flatten();
     let wanted = Attributes::Resource {
         verb: verb.as_str().to_owned(),
         group: target.group.clone(),
@@ -244,8 +264,9 @@ fn reviewed(
     target: &Target,
     incoming: &Incoming,
 ) -> Option<Result<Value, ApiError>> {
-    let is_review =
-        review::REVIEWS.iter().any(|(group, plural, _, _)| *group == target.group && *plural == target.plural);
+    let is_review = review::REVIEWS
+        .iter()
+        .any(|(group, plural, _, _)| *group == target.group && *plural == target.plural);
     if !is_review || target.version != "v1" {
         return None;
     }
@@ -259,15 +280,20 @@ fn reviewed(
 
 /// Discovery, health, version.
 fn other(cluster: &Cluster, user: &User, incoming: &Incoming, path: &str) -> Result<Answer, ApiError> {
-    let wanted = Attributes::Path { verb: incoming.head.method.as_str().to_lowercase(), path: path.to_owned() };
+    let wanted =
+        Attributes::Path { verb: incoming.head.method.as_str().to_lowercase(), path: path.to_owned() };
     access::check(&cluster.store, user, &wanted)?;
     let aggregated = incoming.header(header::ACCEPT).contains("as=APIGroupDiscoveryList");
-    let document = discovery::document(&cluster.registry, path, aggregated).ok_or_else(handlers::page_not_found)?;
+    let document =
+        discovery::document(&cluster.registry, path, aggregated).ok_or_else(handlers::page_not_found)?;
     Ok(match document {
         // Health checks answer in plain text.
-        Value::String(text) => {
-            Answer { code: 200, content: Content::Json(Bytes::from(text)), warnings: Vec::new(), revision: None }
-        }
+        Value::String(text) => Answer {
+            code: 200,
+            content: Content::Json(Bytes::from(text)),
+            warnings: Vec::new(),
+            revision: None,
+        },
         document => Answer::json(200, &document),
     })
 }
@@ -321,7 +347,8 @@ pub(crate) fn refusal(error: &ApiError) -> Response<Body> {
 
 fn build(code: u16, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
-    *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
     response
 }

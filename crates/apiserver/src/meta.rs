@@ -128,7 +128,9 @@ pub(crate) fn carry_over(new: &mut Value, old: &Value) {
             None => new.remove(field),
         };
     }
-    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace", "name", "generateName"] {
+    for field in
+        ["uid", "deletionTimestamp", "deletionGracePeriodSeconds", "namespace", "name", "generateName"]
+    {
         // An update can never remove them; changing them is for validation to refuse, but a deletion's time only moves by DELETE.
         if let Some(value) = old.get(field)
             && (!new.contains_key(field) || field == "deletionTimestamp")

@@ -136,7 +136,6 @@ pub(crate) struct Params {
     pub grace_period_seconds: Option<i64>,
     pub propagation_policy: Option<String>,
     pub orphan_dependents: Option<bool>,
-    pub ignore_store_read_error: bool,
 }
 
 impl Params {

@@ -146,7 +146,12 @@ pub(crate) fn may_delete(kind: &Kind, object: &Value) -> Result<(), ApiError> {
 }
 
 /// New objects need a namespace that exists and stays.
-pub(crate) fn namespace_takes(cluster: &Cluster, kind: &Kind, namespace: &str, name: &str) -> Result<(), ApiError> {
+pub(crate) fn namespace_takes(
+    cluster: &Cluster,
+    kind: &Kind,
+    namespace: &str,
+    name: &str,
+) -> Result<(), ApiError> {
     if kind.namespaced {
         namespaces::check_open(&cluster.store, namespace, &kind.group, &kind.plural, name)?;
     }

@@ -66,7 +66,8 @@ impl Builder {
         let cluster = Arc::new(Cluster::new(Clock::starting_at(self.time), self.seed));
         let server = Server(cluster);
         for name in namespaces::BOOTSTRAP {
-            let namespace = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            let namespace =
+                serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             server.must_install(namespace);
         }
         for object in access::bootstrap() {
@@ -115,8 +116,12 @@ impl Server {
 
     /// A connection of its own: what the client is called in records and faults, and who it is.
     pub fn connection(&self, client: &str, user: User) -> Connection {
-        let identity =
-            Identity { client: client.into(), connection: self.0.faults.next_connection(), user, hidden: false };
+        let identity = Identity {
+            client: client.into(),
+            connection: self.0.faults.next_connection(),
+            user,
+            hidden: false,
+        };
         Connection { cluster: Arc::clone(&self.0), identity }
     }
 

@@ -2,11 +2,7 @@
 //!
 //! Sources: apiserver `storage/cacher/cache_watcher.go` (transitions of a selector), `endpoints/handlers/watch.go` (wire form).
 
-use std::{
-    collections::VecDeque,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::json;
@@ -15,6 +11,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     ApiError, Change, Event, Kind, Object, ObjectId, Scope,
     cluster::Cluster,
+    crd,
     faults::{Interference, Step},
     matching::Matcher,
     negotiate::{Shape, Shown, write_value},
@@ -158,7 +155,9 @@ impl Feed {
     async fn finish(&mut self, step: &Step) -> Option<Chunk> {
         self.over = true;
         match step {
-            Step::Gone => Some(Chunk::Line(error_line(&ApiError::expired("too old resource version: injected")))),
+            Step::Gone => {
+                Some(Chunk::Line(error_line(&ApiError::expired("too old resource version: injected"))))
+            }
             Step::Break => Some(Chunk::Broken),
             Step::Silence => std::future::pending().await,
             Step::End | Step::Show(_) | Step::Wait(_) => None,
@@ -184,6 +183,10 @@ impl Feed {
         if self.fetch() {
             return None;
         }
+        if self.kind_is_gone() {
+            self.over = true;
+            return None;
+        }
         let bookmark = self.next_bookmark.unwrap_or(self.deadline);
         tokio::select! {
             biased;
@@ -198,6 +201,12 @@ impl Feed {
                 Some(self.bookmark(false))
             }
         }
+    }
+
+    /// The definition of the kind is deleted: its watches end.
+    fn kind_is_gone(&self) -> bool {
+        let definition = || ObjectId::new(crd::GROUP, crd::PLURAL, "", &self.kind.resource());
+        self.kind.custom && self.cluster.store.get(&definition()).is_none()
     }
 
     /// Takes new events out of the log; were there any?

@@ -12,10 +12,11 @@ use k8s_openapi::api::{
     coordination::v1::Lease,
     core::v1::{ConfigMap, Namespace, Pod, Secret},
 };
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, ListParams, PostParams, Preconditions, WatchEvent, WatchParams},
-    core::ObjectMeta,
+    core::{ApiResource, DynamicObject, ObjectMeta},
 };
 use serde_json::json;
 
@@ -316,4 +317,75 @@ async fn the_kinds_that_operators_meet_first_are_served() {
     let phases = pods.list(&ListParams::default().fields("status.phase=Pending")).await.unwrap();
     assert_eq!(phases.items.len(), 1);
     assert_eq!(server.requests().verb(Verb::Create).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_update_is_lost_among_many_writers() {
+    let server = Server::new();
+    let api = maps(server.client());
+    api.create(&post(), &map("a", "0")).await.unwrap();
+    let count = async |api: Api<ConfigMap>| {
+        for _ in 0..25 {
+            loop {
+                let mut object = api.get("a").await.unwrap();
+                let data = object.data.as_mut().unwrap();
+                let next = data["k"].parse::<u32>().unwrap() + 1;
+                data.insert("k".into(), next.to_string());
+                match api.replace("a", &post(), &object).await {
+                    Ok(_) => break,
+                    Err(error) => assert_eq!(code(&error), 409),
+                }
+            }
+        }
+    };
+    let writers: Vec<_> = (0..8).map(|_| tokio::spawn(count(api.clone()))).collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    assert_eq!(api.get("a").await.unwrap().data.unwrap()["k"], "200");
+}
+
+/// A definition of `Widget` in `example.com/v1` that takes anything.
+fn widgets() -> serde_json::Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_installed_definition_is_served_at_once_and_found_by_discovery() {
+    let server = Server::new();
+    server.install(widgets()).unwrap();
+    let client = server.client();
+    let discovery = kube::discovery::Discovery::new(client.clone()).run().await.unwrap();
+    let kind = kube::core::GroupVersionKind::gvk("example.com", "v1", "Widget");
+    let (resource, _) = discovery.resolve_gvk(&kind).unwrap();
+    let api: Api<DynamicObject> = Api::namespaced_with(client, "default", &resource);
+    let widget =
+        DynamicObject::new("w", &resource).data(json!({"spec": {"size": 3}, "status": {"no": "way"}}));
+    let created = api.create(&post(), &widget).await.unwrap();
+    assert_eq!((created.metadata.generation, created.data.get("status")), (Some(1), None));
+    assert_eq!(api.list(&ListParams::default()).await.unwrap().items.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_with_its_kind() {
+    let server = Server::new();
+    server.install(widgets()).unwrap();
+    let client = server.client();
+    let resource = ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("example.com", "v1", "Widget"));
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
+    api.create(&post(), &DynamicObject::new("w", &resource)).await.unwrap();
+    let stream = api.watch(&WatchParams::default(), "0").await.unwrap();
+    let definitions: Api<CustomResourceDefinition> = Api::all(client);
+    definitions.delete("widgets.example.com", &DeleteParams::default()).await.unwrap();
+    let events: Vec<WatchEvent<DynamicObject>> = stream.try_collect().await.unwrap();
+    assert!(matches!(events.as_slice(), [WatchEvent::Added(_), WatchEvent::Deleted(_)]), "{events:?}");
+    assert_eq!(code(&api.list(&ListParams::default()).await.unwrap_err()), 404);
 }

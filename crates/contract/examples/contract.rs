@@ -1,4 +1,5 @@
-//! Runs the contract suite against the cluster of the current kubeconfig: `cargo run -p contract --example contract -- [part of a case's name]`.
+//! Runs the contract suite against the cluster of the current kubeconfig:
+//! `cargo run -p contract --example contract -- [part of a case's name]`.
 #![expect(clippy::print_stdout, reason = "the report is what it is run for")]
 
 use std::error::Error;
@@ -9,7 +10,8 @@ use contract::{Options, matching, run};
 async fn main() -> Result<(), Box<dyn Error>> {
     let filter = std::env::args().nth(1).unwrap_or_default();
     // The client must not repeat what the server refuses: refusals are what is looked at.
-    let config = kube::Config { default_retry: false, ..kube::Config::infer().await? };
+    let mut config = kube::Config::infer().await?;
+    config.default_retry = false;
     let client = kube::Client::try_from(config)?;
     let report = run(matching(&filter), &client, &Options::default()).await;
     println!("{report}");

@@ -1,13 +1,18 @@
 //! The cases, one file per area.
 
+mod access;
 mod apply;
 mod apply_lists;
+mod builtins;
 mod cel;
 mod collections;
 mod concurrency;
 mod crds;
 mod deletion;
+mod discovery;
 mod dry_run;
+mod errors;
+mod escalation;
 mod field_validation;
 mod garbage;
 mod generation;
@@ -29,16 +34,22 @@ use crate::Case;
 
 pub(crate) const TABLES: &[&[Case]] = &[
     objects::CASES,
+    errors::CASES,
     concurrency::CASES,
+    names::CASES,
+    generation::CASES,
+    subresources::CASES,
     apply::CASES,
     apply_lists::CASES,
     managers::CASES,
     patch::CASES,
     strategic::CASES,
-    generation::CASES,
-    subresources::CASES,
+    dry_run::CASES,
+    field_validation::CASES,
     deletion::CASES,
     garbage::CASES,
+    namespaces::CASES,
+    collections::CASES,
     schema::CASES,
     validation::CASES,
     cel::CASES,
@@ -46,10 +57,9 @@ pub(crate) const TABLES: &[&[Case]] = &[
     selectors::CASES,
     paging::CASES,
     watch::CASES,
-    names::CASES,
-    dry_run::CASES,
-    field_validation::CASES,
     metadata_only::CASES,
-    namespaces::CASES,
-    collections::CASES,
+    builtins::CASES,
+    access::CASES,
+    escalation::CASES,
+    discovery::CASES,
 ];

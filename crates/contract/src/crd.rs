@@ -39,10 +39,7 @@ impl Crd {
 
     /// Anything goes in `spec` and `status`.
     pub(crate) fn open(world: &World) -> Self {
-        Self::with_schema(
-            world,
-            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
-        )
+        Self::with_schema(world, json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}))
     }
 
     pub(crate) fn status(mut self) -> Self {

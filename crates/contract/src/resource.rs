@@ -42,12 +42,20 @@ impl Reply {
             && self.body.text("status") == "Failure"
             && self.body.text("reason") == reason
             && self.body.number("code") == i64::from(code);
-        if self.code == code && as_told { Ok(self.body) } else { Err(self.unexpected(&format!("{code} {reason}"))) }
+        if self.code == code && as_told {
+            Ok(self.body)
+        } else {
+            Err(self.unexpected(&format!("{code} {reason}")))
+        }
     }
 
     /// The `Warning` headers' texts.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.headers.get_all(header::WARNING).iter().map(|w| String::from_utf8_lossy(w.as_bytes()).into_owned()).collect()
+        self.headers
+            .get_all(header::WARNING)
+            .iter()
+            .map(|w| String::from_utf8_lossy(w.as_bytes()).into_owned())
+            .collect()
     }
 
     fn unexpected(&self, expected: &str) -> Failure {
@@ -155,7 +163,12 @@ impl Resource {
         self.send(Method::PUT, Some(name), Some((JSON, object.to_string()))).await
     }
 
-    pub(crate) async fn patch(&self, name: &str, content_type: &str, patch: &Value) -> Result<Reply, Failure> {
+    pub(crate) async fn patch(
+        &self,
+        name: &str,
+        content_type: &str,
+        patch: &Value,
+    ) -> Result<Reply, Failure> {
         self.held_by_finalizers(name, patch);
         self.send(Method::PATCH, Some(name), Some((content_type, patch.to_string()))).await
     }

@@ -82,3 +82,50 @@ async fn in_a_world(case: Case, client: Client, options: Options) -> Result<(), 
     world.clean_up().await;
     outcome.unwrap_or_else(|_| Err(Failure::new(format!("not done after {:?}", options.deadline))))
 }
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+    use kube::client::Body;
+
+    use super::*;
+    use crate::Outcome;
+
+    /// A server that says yes to everything.
+    fn agreeable() -> Client {
+        let yes = |_: http::Request<Body>| async {
+            let body = Body::from(br#"{"metadata": {"name": "contract-x"}}"#.to_vec());
+            Ok::<_, std::convert::Infallible>(Response::new(body))
+        };
+        Client::new(tower::service_fn(yes), "default")
+    }
+
+    async fn fine(world: World) -> Outcome {
+        if world.namespace() == "contract-x" { Ok(()) } else { Err(Failure::new(world.namespace())) }
+    }
+
+    async fn broken(_: World) -> Outcome {
+        panic!("a bug in a case")
+    }
+
+    async fn endless(_: World) -> Outcome {
+        std::future::pending().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_case_cannot_take_the_others_with_it() {
+        let case = |name, needs, run| Case { area: "test", name, needs, run };
+        let cases = vec![
+            case("broken", &[], |w| Box::pin(broken(w))),
+            case("endless", &[], |w| Box::pin(endless(w))),
+            case("old", &[Need::Compaction] as &[Need], |w| Box::pin(fine(w))),
+            case("fine", &[], |w| Box::pin(fine(w))),
+        ];
+        let report = run(cases, &agreeable(), &Options::default()).await;
+        let expected = "failed  test/broken: the case itself is broken: it panicked\n\
+            failed  test/endless: not done after 180s\n\
+            skipped test/old: needs Compaction\n\
+            1 passed, 2 failed, 1 skipped";
+        assert_eq!(report.to_string(), expected);
+    }
+}

@@ -64,7 +64,9 @@ impl Watch {
                 Ok(Ok(Some(event))) => events.push(event),
                 Ok(Ok(None)) => return Ok(events),
                 Ok(Err(failure)) => return Err(failure),
-                Err(_) => return Err(Failure::new(format!("the watch did not end within {:?}", self.patience))),
+                Err(_) => {
+                    return Err(Failure::new(format!("the watch did not end within {:?}", self.patience)));
+                }
             }
         }
     }

@@ -67,7 +67,8 @@ impl World {
 
     pub(crate) async fn another_namespace(&self) -> Result<String, Failure> {
         let namespaces = self.cluster("v1", "namespaces");
-        let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "contract-"}});
+        let body =
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "contract-"}});
         let name = namespaces.create(&body).await?.ok()?.name().to_owned();
         self.remember(namespaces.url(Some(&name)));
         Ok(name)
@@ -111,7 +112,8 @@ impl World {
         self.cluster("apiextensions.k8s.io/v1", "customresourcedefinitions")
     }
 
-    /// Pods, with a service account that they may use: a real cluster makes the default one only some time after the namespace.
+    /// Pods, with a service account that they may use: a real cluster makes the default one only some time
+    /// after the namespace.
     pub(crate) async fn pods(&self) -> Result<Resource, Failure> {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "pods"}});
         self.resource("v1", "serviceaccounts").create(&account).await?.ok()?;
@@ -135,8 +137,12 @@ impl World {
         self.send(Method::GET, url, &[], None).await
     }
 
-    pub(crate) async fn get_as(&self, url: &str, accept: &str) -> Result<Reply, Failure> {
-        self.send(Method::GET, url, &[("accept", accept.to_owned())], None).await
+    pub(crate) async fn get_with(
+        &self,
+        url: &str,
+        headers: &[(&'static str, String)],
+    ) -> Result<Reply, Failure> {
+        self.send(Method::GET, url, headers, None).await
     }
 
     pub(crate) async fn send(
@@ -194,7 +200,9 @@ impl World {
 
     /// Makes the server forget all but its newest revision.
     pub(crate) async fn compact(&self) -> Result<(), Failure> {
-        let Some(compact) = &self.compact else { return Err(Failure::new("this server cannot be compacted")) };
+        let Some(compact) = &self.compact else {
+            return Err(Failure::new("this server cannot be compacted"));
+        };
         compact().await;
         Ok(())
     }
@@ -210,7 +218,8 @@ impl World {
 
     /// Best effort: what a case leaves must not fail it, and most of it is gone already.
     pub(crate) async fn clean_up(&self) {
-        let Left { objects, held } = std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
+        let Left { objects, held } =
+            std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner));
         let free = json!({"metadata": {"finalizers": null}}).to_string();
         for url in held {
             let _freed = self.send(Method::PATCH, &url, &[], Some((MERGE_PATCH, free.clone()))).await;

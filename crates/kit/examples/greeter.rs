@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use k8s_openapi::{api::core::v1::ConfigMap, jiff::Timestamp};
 use kit::{
-    Acted, Api, Context, Event, Key, Manager, ManagerError, Outcome, Precious, Reconciler, Result, Select, Setup, Store,
-    access::Access, own, pause, until_signalled,
+    Acted, Api, Context, Event, Key, Manager, ManagerError, Outcome, Precious, Reconciler, Result, Select,
+    Setup, Store, access::Access, own, pause, until_signalled,
 };
 use kube::{CustomResource, Resource as _, ResourceExt as _, core::ObjectMeta};
 use schemars::JsonSchema;
@@ -70,7 +70,8 @@ impl Reconciler for Greeter {
 
     fn decide(&self, picture: &Self::Picture, _: Timestamp) -> Self::Plan {
         let Picture { greeting, copies } = picture.as_ref()?;
-        let live = |wanted: &ConfigMap| copies.iter().find(|copy| copy.name_any() == wanted.name_any()).cloned();
+        let live =
+            |wanted: &ConfigMap| copies.iter().find(|copy| copy.name_any() == wanted.name_any()).cloned();
         let wanted = (0..greeting.spec.copies).map(|number| copy(greeting, number)).map(|copy| {
             let live = live(&copy);
             (copy, live)
@@ -92,13 +93,20 @@ impl Reconciler for Greeter {
         Ok(())
     }
 
-    async fn report(&self, cx: &Context, picture: &Self::Picture, plan: &Self::Plan, acted: Acted) -> Outcome {
+    async fn report(
+        &self,
+        cx: &Context,
+        picture: &Self::Picture,
+        plan: &Self::Plan,
+        acted: Acted,
+    ) -> Outcome {
         let (Some(Picture { greeting, .. }), Some(plan)) = (picture, plan) else { return acted.outcome() };
         let mut status = greeting.status.clone().unwrap_or_default();
         match &acted {
             Acted::Done => {
                 let copies = plan.wanted.len();
-                status = GreetingStatus { observed_generation: greeting.meta().generation, copies, problem: None };
+                status =
+                    GreetingStatus { observed_generation: greeting.meta().generation, copies, problem: None };
             }
             Acted::Failed(error) => status.problem = Some(error.to_string()),
             Acted::Paused => status.problem = Some(pause::message(&**greeting)),
@@ -106,10 +114,15 @@ impl Reconciler for Greeter {
         match cx.write_status(&**greeting, &status).await {
             Err(error) => return Outcome::Retry(error),
             Ok(false) => {}
-            Ok(true) => cx.event(&**greeting, match &status.problem {
-                None => Event::normal(Told::Copied, "Copy", format!("{} copies are there", status.copies)),
-                Some(problem) => Event::warning(Told::CopyFailed, "Copy", problem),
-            }),
+            Ok(true) => cx.event(
+                &**greeting,
+                match &status.problem {
+                    None => {
+                        Event::normal(Told::Copied, "Copy", format!("{} copies are there", status.copies))
+                    }
+                    Some(problem) => Event::warning(Told::CopyFailed, "Copy", problem),
+                },
+            ),
         }
         acted.outcome()
     }

@@ -4,7 +4,7 @@
 use kube::{Resource, core::request};
 use serde::Deserialize;
 
-use crate::{Context, Error, Key, KindId, Result};
+use crate::{Context, Error, Key, KindId, Result, context::Made};
 
 /// The object that a call is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,11 +47,25 @@ impl Target {
     }
 }
 
-/// What every answer to a write says.
+/// What the answers to writes say: the object as it is now, or, of a delete that was final, a `Status` with the object's UID.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
     metadata: Metadata,
+    #[serde(default)]
+    details: Details,
+}
+
+#[derive(Default, Deserialize)]
+struct Details {
+    uid: Option<String>,
+}
+
+impl Answer {
+    fn made(self) -> Option<Made> {
+        let version = self.metadata.resource_version.and_then(|version| version.parse().ok());
+        version.map(Made::Version).or(self.details.uid.map(Made::Removed))
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -74,13 +88,12 @@ impl Context {
         }
     }
 
-    /// Sends a write, and remembers the resourceVersion that it led to, so that the next reconcile waits for it.
+    /// Sends a write, and remembers what it led to, so that the next reconcile waits until the caches have seen it.
     pub(crate) async fn write(&self, verb: &'static str, target: &Target, request: Built) -> Result<String> {
         let text = self.call(verb, target, request).await?;
         let answer = serde_json::from_str::<Answer>(&text).ok();
-        let version = answer.and_then(|answer| answer.metadata.resource_version?.parse().ok());
-        if let Some(version) = version {
-            self.writes.record(target.kind.clone(), target.key.clone(), version);
+        if let Some(made) = answer.and_then(Answer::made) {
+            self.writes.record(target.kind.clone(), target.key.clone(), made);
         }
         Ok(text)
     }

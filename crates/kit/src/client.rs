@@ -113,10 +113,7 @@ fn over(server: kube::Client, options: ClientOptions) -> kube::Client {
 /// One step on the way to the server. Not a `tower::Service`: that has readiness and `&mut self`, and both would be in the
 /// way of sending a request twice.
 trait Hop: Send + Sync {
-    fn send(
-        &self,
-        request: Request<Body>,
-    ) -> impl Future<Output = Result<Response<Reply>, BoxError>> + Send;
+    fn send(&self, request: Request<Body>) -> impl Future<Output = Result<Response<Reply>, BoxError>> + Send;
 }
 
 /// The last hop.

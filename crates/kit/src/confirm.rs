@@ -22,8 +22,9 @@ struct Metadata {
 }
 
 impl Context {
-    /// Fails with [`Error::Stale`](crate::Error::Stale) unless the server has `main` exactly as the cache has it. It is a quorum read: call it before
-    /// what must not be done on an old picture, not in every reconcile.
+    /// Fails with [`Error::Stale`](crate::Error::Stale) unless the server has `main` exactly as the cache has it, or as this
+    /// reconcile itself has written it. It is a quorum read: call it before what must not be done on an old picture, not in every
+    /// reconcile.
     pub async fn confirm<K: Resource<DynamicType = ()>>(&self, main: &K) -> Result<()>
     where
         K::Scope: 'static,
@@ -32,8 +33,46 @@ impl Context {
         let live = self.read(&target).await?;
         let live = live.and_then(|text| serde_json::from_str::<Version>(&text).ok());
         let same = live.is_some_and(|live| {
-            live.metadata.uid == main.meta().uid && live.metadata.resource_version == main.meta().resource_version
+            live.metadata.uid == main.meta().uid && live.metadata.resource_version == self.based_on(main, &target)
         });
         if same { Ok(()) } else { Err(target.stale()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apiserver::Server;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{
+        Api,
+        api::{DeleteParams, Patch, PatchParams},
+    };
+    use serde_json::json;
+
+    use super::*;
+    use crate::Error;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_this_reconcile_wrote_is_known_and_what_others_wrote_is_not() {
+        let server = Server::new();
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}});
+        server.install(object.clone()).unwrap();
+        let (cx, _recorder) = Context::for_tests(server.client());
+        let api: Api<ConfigMap> = Api::namespaced(server.client(), "default");
+        let seen = api.get("a").await.unwrap();
+        cx.confirm(&seen).await.unwrap();
+        cx.ensure_finalizer(&seen, "kit.test/f").await.unwrap();
+        cx.confirm(&seen).await.unwrap();
+        cx.remove_finalizer(&api.get("a").await.unwrap(), "kit.test/f").await.unwrap();
+
+        let is_stale = |answer: Result<()>| assert!(matches!(answer, Err(Error::Stale { .. })), "{answer:?}");
+        let seen = api.get("a").await.unwrap();
+        api.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"by": "others"}}))).await.unwrap();
+        is_stale(cx.confirm(&seen).await);
+        let seen = api.get("a").await.unwrap();
+        api.delete("a", &DeleteParams::default()).await.unwrap();
+        is_stale(cx.confirm(&seen).await);
+        server.install(object).unwrap();
+        is_stale(cx.confirm(&seen).await);
     }
 }

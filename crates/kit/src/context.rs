@@ -48,7 +48,16 @@ impl Context {
 pub(crate) struct Write {
     pub(crate) kind: KindId,
     pub(crate) key: Key,
-    pub(crate) resource_version: u64,
+    pub(crate) made: Made,
+}
+
+/// By what a cache shows that it has seen a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// It has got to this resourceVersion.
+    Version(u64),
+    /// It no longer has the object of this UID: the answer to a delete names no resourceVersion.
+    Removed(String),
 }
 
 /// What one reconcile wrote: the next one waits until the caches have seen it.
@@ -56,14 +65,19 @@ pub(crate) struct Write {
 pub(crate) struct Writes(Arc<Mutex<Vec<Write>>>);
 
 impl Writes {
-    pub(crate) fn record(&self, kind: KindId, key: Key, resource_version: u64) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Write { kind, key, resource_version });
+    pub(crate) fn record(&self, kind: KindId, key: Key, made: Made) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Write { kind, key, made });
     }
 
     /// The resourceVersion that our last write of this object led to.
     pub(crate) fn latest(&self, kind: &KindId, key: &Key) -> Option<u64> {
         let writes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        writes.iter().rev().find(|write| write.kind == *kind && write.key == *key).map(|write| write.resource_version)
+        let ours = writes.iter().rev().filter(|write| write.kind == *kind && write.key == *key);
+        ours.filter_map(|write| match write.made {
+            Made::Version(version) => Some(version),
+            Made::Removed(_) => None,
+        })
+        .next()
     }
 
     pub(crate) fn take(&self) -> Vec<Write> {

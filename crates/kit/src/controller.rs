@@ -8,16 +8,18 @@
 mod consistency;
 mod resync;
 mod triggers;
+mod unreadable;
 mod worker;
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::consistency::Cache;
 use self::{consistency::Consistency, worker::Worker};
 use crate::{
-    Clock, Key, Reconciler,
+    Clock, Key, Reconciler, Scope,
     apply::Applied,
     events::Events,
     informer::Store,
@@ -32,7 +34,8 @@ pub struct ControllerOptions {
     pub workers: usize,
     /// How long one reconcile may take before it is given up.
     pub reconcile_timeout: Duration,
-    /// How often every object is looked at again although nothing changed. Spread over the period, at low priority.
+    /// How often every object is looked at again although nothing changed. Spread over the period, at low priority; zero for
+    /// never.
     pub resync: Duration,
     /// How long a failing object waits.
     pub backoff: Backoff,
@@ -41,7 +44,7 @@ pub struct ControllerOptions {
 impl Default for ControllerOptions {
     fn default() -> Self {
         Self {
-            workers: 16,
+            workers: 8,
             reconcile_timeout: Duration::from_secs(120),
             resync: Duration::from_secs(10 * 60 * 60),
             backoff: Backoff::default(),
@@ -58,9 +61,11 @@ pub(crate) struct Tools {
     pub(crate) events: Events,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
+    /// Which namespaces are looked after, by name.
+    pub(crate) scope: watch::Receiver<Scope>,
 }
 
-/// A reconciler, wired to the stores that trigger it. Made by [`Manager::control`](crate::Manager::control).
+/// A reconciler, wired to the stores that trigger it. Made by [`Manager::controller`](crate::Manager::controller).
 pub struct Controller<R: Reconciler> {
     reconciler: Arc<R>,
     main: Store<R::Kind>,
@@ -73,7 +78,7 @@ pub struct Controller<R: Reconciler> {
 impl<R: Reconciler> Controller<R> {
     pub(crate) fn new(reconciler: R, main: Store<R::Kind>, options: ControllerOptions, tools: Tools) -> Self {
         let queue = Arc::new(Queue::new(options.backoff));
-        triggers::on_main(&main, R::NAME, &queue, &tools.metrics);
+        triggers::on_main(&main, &queue);
         let caches: Vec<Arc<dyn Cache>> = vec![Arc::new(main.clone())];
         Self { reconciler: Arc::new(reconciler), main, caches, queue, options, tools }
     }

@@ -92,7 +92,12 @@ impl Events {
 
     /// Tells that `event` happened to `object`.
     pub fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, event: Event) {
-        let told = Told { regarding: object.object_ref(&()), event, at: self.clock.now() };
+        self.tell_about(object.object_ref(&()), event);
+    }
+
+    /// The same, for an object of which no more is known than its name.
+    pub fn tell_about(&self, regarding: ObjectReference, event: Event) {
+        let told = Told { regarding, event, at: self.clock.now() };
         if let Err(refused) = self.sender.try_send(told) {
             self.metrics.event_dropped(match refused {
                 mpsc::error::TrySendError::Full(_) => "queue-full",

@@ -2,7 +2,7 @@
 //!
 //! [`OperatorFlags`] is what was written, [`OperatorConfig`] what it means: [`OperatorFlags::validate`] is the only way from
 //! one to the other, and its errors name the flag and the remedy. The reference is generated from the flags
-//! ([`reference`]), so it cannot be wrong about them.
+//! ([`reference()`]), so it cannot be wrong about them.
 
 mod config;
 mod duration;

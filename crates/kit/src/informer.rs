@@ -10,6 +10,7 @@
 //! Streaming lists (`sendInitialEvents`) are left out: lists in pages into the live store need no more memory, and work with
 //! every server.
 
+mod blame;
 mod content;
 mod health;
 mod index;

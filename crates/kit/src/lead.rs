@@ -73,10 +73,15 @@ impl Election {
             Err(BadElection::Unnamed)
         } else if self.retry_period.is_zero() {
             Err(BadElection::NoRetryPeriod)
-        } else if self.lease_duration.subsec_nanos() != 0 || i32::try_from(self.lease_duration.as_secs()).is_err() {
+        } else if self.lease_duration.subsec_nanos() != 0
+            || i32::try_from(self.lease_duration.as_secs()).is_err()
+        {
             Err(BadElection::NotWholeSeconds(self.lease_duration))
         } else if self.lease_duration <= self.renew_deadline {
-            Err(BadElection::NoGap { lease_duration: self.lease_duration, renew_deadline: self.renew_deadline })
+            Err(BadElection::NoGap {
+                lease_duration: self.lease_duration,
+                renew_deadline: self.renew_deadline,
+            })
         } else if self.renew_deadline <= longest_retry {
             Err(BadElection::NoRetry { renew_deadline: self.renew_deadline, longest_retry })
         } else {

@@ -2,89 +2,57 @@
 //!
 //! ```text
 //! start:  ports → caches (on a standby too: it is warm when its turn comes) → lease → workers, each when its caches are synced
-//! stop:   workers finish → lease is given back → events are sent → caches, ports
+//! stop:   workers finish → events are sent → lease is given back → caches, ports
 //! lost:   workers are cut off at once, and the process should exit: the fence has stopped their writes already
 //! ```
 //!
 //! Dropping the future of [`Manager::run`] stops everything that it started.
 
 mod api;
+mod running;
+mod setup;
 mod signals;
+mod webhooks;
 
-use std::time::Duration;
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
+use futures::FutureExt as _;
+use k8s_openapi::api::core::v1::Namespace;
 use serde_json::json;
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
-pub use self::{api::Api, signals::until_signalled};
+use self::running::{Running, Task};
+pub use self::{api::Api, setup::Setup, signals::until_signalled};
 use crate::{
-    Clock, Key, Reconciler, Row, Scope,
+    Key, Reconciler, Row, Scope, Slim,
     access::{self, Access},
     client::ClientOptions,
     controller::{Controller, ControllerOptions, Run, Tools},
     events::{Events, Recorder, Reporter},
     informer::{Informer, Select, State, Store},
-    lead::{BadElection, Elector, Election, Ended, Fence, Loss},
+    lead::{BadElection, Elector, Ended, Fence, Leadership, Loss},
     metrics::Metrics,
     queue::{Priority, Queue},
     scope,
     serve::{Admin, BindError, Bound, Listen},
 };
 
-/// How long running reconciles may take to end when the operator stops. Kubernetes gives a pod 30 seconds.
-const DRAIN: Duration = Duration::from_secs(20);
-
-/// How an operator is set up. Everything has a default but the name and the way to the API server.
-pub struct Setup {
-    /// The operator's name: its field manager, its user agent, its place in events.
-    pub name: String,
-    /// Where the API server is.
-    pub api: Api,
-    /// Which namespaces it looks after; may be changed later through [`Manager::scope`].
-    pub scope: Scope,
-    /// The election among replicas; without one, this is the only replica.
-    pub election: Option<Election>,
-    /// How its controllers work.
-    pub controllers: ControllerOptions,
-    /// How long one request may take.
-    pub request_timeout: Duration,
-    /// How many writes may be under way at once.
-    pub max_writes_in_flight: usize,
-    /// Where metrics are served.
-    pub metrics_listen: Listen,
-    /// Where health is served.
-    pub health_listen: Listen,
-    /// What time it is.
-    pub clock: Clock,
-    /// Where everything is counted.
-    pub metrics: Metrics,
-}
-
-impl Setup {
-    /// The defaults: all namespaces, no election, no ports.
-    pub fn new(name: impl Into<String>, api: Api) -> Self {
-        let metrics = Metrics::new();
-        let client = ClientOptions::new("", metrics.clone());
-        Self {
-            name: name.into(),
-            api,
-            scope: Scope::All,
-            election: None,
-            controllers: ControllerOptions::default(),
-            request_timeout: client.request_timeout,
-            max_writes_in_flight: client.max_writes_in_flight,
-            metrics_listen: Listen::Off,
-            health_listen: Listen::Off,
-            clock: Clock::system(),
-            metrics,
-        }
-    }
-}
-
 /// Why an operator could not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ManagerError {
+    /// No API server is configured.
+    #[error("cannot tell where the API server is: {why}. Set --kubeconfig and --context, or run in a cluster")]
+    Unconfigured {
+        /// What was tried, and why it failed.
+        why: String,
+    },
     /// The way to the API server cannot be used.
     #[error("cannot reach the API server as configured")]
     Connect(#[source] crate::Error),
@@ -101,6 +69,8 @@ pub enum ManagerError {
 
 /// Everything an operator is made of.
 pub struct Manager {
+    name: String,
+    namespace: String,
     /// Not behind the fence: reads are free, and so is the lease.
     free: kube::Client,
     tools: Tools,
@@ -112,17 +82,19 @@ pub struct Manager {
     recorder: Recorder,
     admin: Admin,
     listen: (Listen, Listen),
-    informers: Vec<Task>,
+    bound: Option<Bound>,
+    /// How many caches there are of each kind, for their names.
+    caches: BTreeMap<String, usize>,
+    background: Vec<Task>,
     controllers: Vec<Box<dyn Run>>,
     access: Vec<Access>,
+    graceful_shutdown_timeout: Duration,
 }
-
-type Task = Box<dyn FnOnce(CancellationToken) -> futures::future::BoxFuture<'static, ()> + Send>;
 
 impl Manager {
     /// A manager with nothing to do yet. Needs a tokio runtime.
     pub fn new(setup: Setup) -> Result<Self, ManagerError> {
-        let Setup { name, api, scope, election, controllers, metrics_listen, health_listen, clock, metrics, .. } = setup;
+        let Setup { name, api, namespace, scope, election, metrics, clock, .. } = setup;
         let client = |fence: Fence| {
             let options = ClientOptions {
                 request_timeout: setup.request_timeout,
@@ -133,34 +105,45 @@ impl Manager {
         };
         let free = client(Fence::open())?;
         let instance = election.as_ref().map_or_else(|| name.clone(), |election| election.identity.clone());
+        let admin = Admin::new(metrics.clone());
         let mut access = access::of_events();
+        if matches!(scope, Scope::Labelled(_)) {
+            access.push(Access::watch::<Slim<Namespace>>());
+        }
         let (elector, fence) = match election {
             None => (None, Fence::open()),
             Some(election) => {
                 access.extend(access::of_lease(&election));
                 // Its own connections: a renewal must not queue behind writes.
                 let (elector, fence) = Elector::new(client(Fence::open())?, election, clock, metrics.clone())?;
+                show(&admin, elector.leadership());
                 (Some(elector), fence)
             }
         };
         let fenced = client(fence)?;
         let reporter = Reporter { controller: name.clone(), instance };
         let (events, recorder) = Events::new(fenced.clone(), reporter, clock, metrics.clone());
-        let admin = Admin::new(metrics.clone());
-        let tools = Tools { client: fenced, field_manager: name.into(), events, clock, metrics };
+        let resolved = watch::Sender::new(scope.clone());
+        let field_manager = setup.field_manager.into();
+        let tools = Tools { client: fenced, field_manager, events, clock, metrics, scope: resolved.subscribe() };
         Ok(Self {
+            name,
+            namespace,
             free,
             tools,
-            options: controllers,
-            resolved: watch::Sender::new(scope.clone()),
+            options: setup.controllers,
+            resolved,
             scope: watch::Sender::new(scope),
             elector,
             recorder,
             admin,
-            listen: (metrics_listen, health_listen),
-            informers: Vec::new(),
+            listen: (setup.metrics_listen, setup.health_listen),
+            bound: None,
+            caches: BTreeMap::new(),
+            background: Vec::new(),
             controllers: Vec::new(),
             access,
+            graceful_shutdown_timeout: setup.graceful_shutdown_timeout,
         })
     }
 
@@ -180,18 +163,26 @@ impl Manager {
         let owner = |row: &R| row.controller().map(|owner| owner.uid.to_string()).into_iter().collect();
         let informer = indexes(informer.index("owner", owner));
         let store = informer.store();
-        let kind = R::kind();
         self.access.push(Access::watch::<R>());
+        let name = self.cache_name(&R::kind().plural);
         let (ready, state) = (store.clone(), store.clone());
-        self.admin.ready(format!("cache-{}", kind.plural), move || match ready.health() {
+        self.admin.ready(&*name, move || match ready.health() {
             health if health.state == State::Synced => Ok(()),
             health => Err(health.to_string()),
         });
-        self.admin.state(format!("cache-{}", kind.plural), move || {
-            json!({"objects": state.len(), "state": state.health().to_string()})
-        });
-        self.informers.push(Box::new(move |stop| Box::pin(informer.run(stop))));
+        self.admin.state(name, move || json!({"objects": state.len(), "state": state.health().to_string()}));
+        self.background.push(Box::new(move |stop| Box::pin(informer.run(stop))));
         store
+    }
+
+    /// `cache-pods`; a second cache of pods is `cache-pods-2`.
+    fn cache_name(&mut self, plural: &str) -> String {
+        let count = self.caches.entry(plural.to_owned()).or_default();
+        *count += 1;
+        match *count {
+            1 => format!("cache-{plural}"),
+            nth => format!("cache-{plural}-{nth}"),
+        }
     }
 
     /// A controller of the objects in `main`. Say what else it depends on, then [`add`](Self::add) it.
@@ -213,7 +204,30 @@ impl Manager {
         self.controllers.push(Box::new(controller));
     }
 
-    /// The namespaces in scope; send another value to change them while it runs.
+    /// Runs `task` from start to stop, on every replica, whether it leads or not: a server, or something that is polled. It should
+    /// end when its token is cancelled. If it panics or ends before, the operator goes on and says so in its log and in
+    /// `/readyz`.
+    pub fn background<F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let ended = Arc::new(OnceLock::new());
+        let known = ended.clone();
+        self.admin.ready(format!("background-{name}"), move || known.get().map_or(Ok(()), |why: &String| Err(why.clone())));
+        let task = move |stop: CancellationToken| async move {
+            let panicked = AssertUnwindSafe(task(stop.clone())).catch_unwind().await.is_err();
+            if panicked || !stop.is_cancelled() {
+                let how = if panicked { "panicked (its log line says where)" } else { "ended by itself" };
+                let why = format!("the background task {name} {how}: restart this operator");
+                tracing::error!("{why}");
+                ended.set(why).ok();
+            }
+        };
+        self.background.push(Box::new(move |stop| Box::pin(task(stop))));
+    }
+
+    /// The namespaces in scope; send another value to change them while it runs. An object that leaves the scope is left as it
+    /// is: nothing is reconciled that is not in scope.
     pub fn scope(&self) -> watch::Sender<Scope> {
         self.scope.clone()
     }
@@ -228,126 +242,91 @@ impl Manager {
         self.free.clone()
     }
 
+    /// Where everything is counted.
+    pub fn metrics(&self) -> Metrics {
+        self.tools.metrics.clone()
+    }
+
     /// The admin server's registry, for checks and state of the application's own.
     pub fn admin(&self) -> Admin {
         self.admin.clone()
     }
 
-    /// Works until `stop` is cancelled or leadership is lost.
-    pub async fn run(self, stop: CancellationToken) -> Result<(), ManagerError> {
+    /// Opens the ports of metrics and health, to know their addresses before [`run`](Self::run), which otherwise opens them.
+    pub async fn bind(&mut self) -> Result<Vec<SocketAddr>, ManagerError> {
         let (metrics, health) = &self.listen;
         let bound = self.admin.clone().bind(metrics, health).await?;
+        let addresses = bound.addresses();
+        self.bound = Some(bound);
+        Ok(addresses)
+    }
+
+    /// Works until `stop` is cancelled or leadership is lost.
+    pub async fn run(mut self, stop: CancellationToken) -> Result<(), ManagerError> {
+        if self.bound.is_none() {
+            self.bind().await?;
+        }
+        let serve = self.bound.take().map(|bound| Box::new(move |stop| bound.run(stop).boxed()) as Task);
         let (free, metrics) = (self.free.clone(), self.tools.metrics.clone());
         let (asked, resolved) = (self.scope.subscribe(), self.resolved.clone());
         let resolve: Task = Box::new(move |stop| Box::pin(scope::resolve(free, asked, resolved, metrics, stop)));
-        let background = self.informers.into_iter().chain([resolve]);
-        let mut running = Running::start(bound, background, self.recorder);
-        let Some(elector) = self.elector else {
-            running.work(self.controllers);
-            stop.cancelled().await;
-            running.stop().await;
-            return Ok(());
-        };
-
-        let mut leadership = elector.leadership();
-        let state = elector.leadership();
-        self.admin.state("lease", move || json!(*state.borrow()));
-        let release = CancellationToken::new();
-        let mut election = JoinSet::new();
-        election.spawn(elector.run(release.clone()));
-        let mut controllers = Some(self.controllers);
-        loop {
-            tokio::select! {
-                biased;
-                ended = election.join_next() => {
-                    running.cut_off();
-                    return Err(ManagerError::Lost(loss(ended)));
-                }
-                () = stop.cancelled() => break,
-                changed = leadership.changed(), if controllers.is_some() => {
-                    if changed.is_ok() && leadership.borrow().leading && let Some(controllers) = controllers.take() {
-                        running.work(controllers);
-                    }
-                }
+        let background = self.background.into_iter().chain([resolve]).chain(serve);
+        let mut running = Running::start(background, self.recorder, self.graceful_shutdown_timeout);
+        match self.elector {
+            None => {
+                running.work(self.controllers);
+                stop.cancelled().await;
+                running.drain().await;
+                running.flush_events().await;
             }
+            Some(elector) => lead(elector, self.controllers, &mut running, stop).await?,
         }
-        running.drain().await;
-        running.flush_events().await;
-        release.cancel();
-        election.join_next().await;
         running.stop().await;
         Ok(())
     }
 }
 
-/// The tasks of a running manager; all end when this is dropped.
-struct Running {
-    background: JoinSet<()>,
-    recorder: JoinSet<()>,
-    workers: JoinSet<()>,
-    stop_background: CancellationToken,
-    stop_recorder: CancellationToken,
-    stop_workers: CancellationToken,
+/// Waits for the lease, works while it is ours, and gives it back after `stop`.
+async fn lead(
+    elector: Elector,
+    controllers: Vec<Box<dyn Run>>,
+    running: &mut Running,
+    stop: CancellationToken,
+) -> Result<(), ManagerError> {
+    let mut leadership = elector.leadership();
+    let release = CancellationToken::new();
+    let mut election = JoinSet::new();
+    election.spawn(elector.run(release.clone()));
+    let mut controllers = Some(controllers);
+    loop {
+        tokio::select! {
+            biased;
+            // The workers end with `running`, which is dropped now.
+            ended = election.join_next() => return Err(ManagerError::Lost(loss(ended))),
+            () = stop.cancelled() => break,
+            changed = leadership.changed(), if controllers.is_some() => {
+                if changed.is_ok() && leadership.borrow().leading && let Some(controllers) = controllers.take() {
+                    running.work(controllers);
+                }
+            }
+        }
+    }
+    running.drain().await;
+    // Events are fenced as all writes are: they come before the release.
+    running.flush_events().await;
+    release.cancel();
+    election.join_next().await;
+    Ok(())
 }
 
-impl Running {
-    fn start(bound: Bound, tasks: impl Iterator<Item = Task>, recorder: Recorder) -> Self {
-        let mut running = Self {
-            background: JoinSet::new(),
-            recorder: JoinSet::new(),
-            workers: JoinSet::new(),
-            stop_background: CancellationToken::new(),
-            stop_recorder: CancellationToken::new(),
-            stop_workers: CancellationToken::new(),
-        };
-        running.background.spawn(bound.run(running.stop_background.clone()));
-        for task in tasks {
-            running.background.spawn(task(running.stop_background.clone()));
-        }
-        running.recorder.spawn(recorder.run(running.stop_recorder.clone()));
-        running
-    }
-
-    /// Starts every controller as soon as its own caches are synced: one missing CRD stops one controller.
-    fn work(&mut self, controllers: Vec<Box<dyn Run>>) {
-        for controller in controllers {
-            let stop = self.stop_workers.clone();
-            self.workers.spawn(async move {
-                let synced = futures::future::join_all(controller.caches().iter().map(|cache| cache.wait_synced()));
-                tokio::select! {
-                    () = stop.cancelled() => return,
-                    _ = synced => {}
-                }
-                tracing::info!(controller = controller.name(), "caches are synced, starting");
-                controller.run(stop).await;
-            });
-        }
-    }
-
-    async fn drain(&mut self) {
-        self.stop_workers.cancel();
-        let drained = async { while self.workers.join_next().await.is_some() {} };
-        if tokio::time::timeout(DRAIN, drained).await.is_err() {
-            tracing::warn!(after = ?DRAIN, "some reconciles did not end and were cut off");
-            self.workers.shutdown().await;
-        }
-    }
-
-    async fn flush_events(&mut self) {
-        self.stop_recorder.cancel();
-        self.recorder.join_next().await;
-    }
-
-    async fn stop(mut self) {
-        self.drain().await;
-        self.flush_events().await;
-        self.stop_background.cancel();
-        while self.background.join_next().await.is_some() {}
-    }
-
-    fn cut_off(&mut self) {
-        self.workers.abort_all();
-    }
+/// Shows the election in `/debug/state.json`, and in `/readyz` while it cannot be held at all.
+fn show(admin: &Admin, leadership: watch::Receiver<Leadership>) {
+    let ready = leadership.clone();
+    admin.ready("lease", move || match &*ready.borrow() {
+        Leadership { holder: None, problem: Some(problem), .. } => Err(format!("nobody leads: {problem}")),
+        _ => Ok(()),
+    });
+    admin.state("lease", move || json!(*leadership.borrow()));
 }
 
 fn loss(ended: Option<Result<Ended, tokio::task::JoinError>>) -> Loss {
@@ -362,6 +341,7 @@ fn loss(ended: Option<Result<Ended, tokio::task::JoinError>>) -> Loss {
 fn measure(metrics: &Metrics, name: &str, queue: &Queue<Key>) {
     let now = tokio::time::Instant::now();
     queue.look(|order| {
+        metrics.queue_adds(name, order.adds());
         for priority in [Priority::LOW, Priority::NORMAL, Priority::HIGH] {
             metrics.queue_depth(name, priority.0, order.depth(priority));
         }
@@ -377,4 +357,3 @@ impl std::fmt::Debug for Manager {
         f.debug_struct("Manager").field("controllers", &controllers).finish_non_exhaustive()
     }
 }
-

@@ -9,7 +9,7 @@ mod process;
 mod table;
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -47,6 +47,8 @@ pub enum ReconcileResult {
     Success,
     /// Waiting for something, to look again after a while.
     Wait,
+    /// Overtaken by somebody else's write, to be looked at again. No error.
+    Requeue,
     /// Failed, to be tried again.
     Error,
     /// Failed for good: only a change of the object can mend it.
@@ -54,11 +56,12 @@ pub enum ReconcileResult {
 }
 
 impl ReconcileResult {
-    /// controller-runtime counts terminal errors as errors, and once more in a family of their own.
-    fn label(self) -> &'static str {
+    /// As the label has it. controller-runtime counts terminal errors as errors, and once more in a family of their own.
+    pub fn label(self) -> &'static str {
         match self {
             Self::Success => "success",
             Self::Wait => "requeue_after",
+            Self::Requeue => "requeue",
             Self::Error | Self::Terminal => "error",
         }
     }
@@ -145,7 +148,8 @@ impl Metrics {
         let families = self.families();
         families.max_concurrent_reconciles.set(&[controller], workers as f64);
         families.active_workers.add(&[controller], 0);
-        for result in [ReconcileResult::Success, ReconcileResult::Wait, ReconcileResult::Error] {
+        use ReconcileResult::{Error, Requeue, Success, Wait};
+        for result in [Success, Wait, Requeue, Error] {
             families.reconcile.touch(&[controller, result.label()]);
         }
         for counter in [
@@ -158,10 +162,11 @@ impl Metrics {
         }
     }
 
-    /// A key was added to the queue `name`.
-    pub fn queue_added(&self, name: &str, priority: i32) {
-        let _ = priority;
-        self.families().queue_adds.inc(&[name, name]);
+    /// How many keys were added to the queue `name` so far.
+    pub fn queue_adds(&self, name: &str, total: u64) {
+        self.families().queue_adds.with(&[name, name], |adds| {
+            adds.inner().fetch_max(total, Ordering::Relaxed);
+        });
     }
 
     /// How many keys of `priority` wait in the queue.

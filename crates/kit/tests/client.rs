@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep};
 use tower::BoxError;
 
 type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+type Failure = fn() -> Result<Answer, BoxError>;
 
 fn answer(code: u16) -> Answer {
     let body = Full::new(Bytes::from_static(b"{}")).map_err(|never| match never {}).boxed_unsync();
@@ -42,7 +43,10 @@ fn options() -> ClientOptions {
 }
 
 /// A client of a server that answers its n-th request with `serve(n)`, and the count of requests.
-fn client<F>(options: ClientOptions, serve: impl Fn(usize, Request<Body>) -> F + Send + Sync + 'static) -> (kube::Client, Arc<AtomicUsize>)
+fn client<F>(
+    options: ClientOptions,
+    serve: impl Fn(usize, Request<Body>) -> F + Send + Sync + 'static,
+) -> (kube::Client, Arc<AtomicUsize>)
 where
     F: Future<Output = Result<Answer, BoxError>> + Send + 'static,
 {
@@ -66,7 +70,10 @@ async fn a_call_that_is_never_answered_fails_after_the_timeout() {
     let began = Instant::now();
     let error = send(&client, "PUT", "/api/v1/namespaces/a/pods/p").await.unwrap_err();
     assert_eq!(began.elapsed(), Duration::from_secs(15));
-    assert_eq!(error.to_string(), "ServiceError: PUT /api/v1/namespaces/a/pods/p: no complete answer after 15s");
+    assert_eq!(
+        error.to_string(),
+        "ServiceError: PUT /api/v1/namespaces/a/pods/p: no complete answer after 15s"
+    );
 }
 
 /// Headers at once, then two pieces, `gap` before each.
@@ -150,7 +157,7 @@ fn has_sample(exposed: &str, sample: &str) -> bool {
 #[tokio::test(start_paused = true)]
 async fn what_may_have_been_done_is_not_sent_twice() {
     // method, failure, how many requests the server sees
-    let table: &[(&str, fn() -> Result<Answer, BoxError>, usize)] = &[
+    let table: &[(&str, Failure, usize)] = &[
         ("GET", || Err(io(std::io::ErrorKind::ConnectionReset)), 5),
         ("PUT", || Err(io(std::io::ErrorKind::ConnectionReset)), 1),
         ("PUT", || Err(io(std::io::ErrorKind::ConnectionRefused)), 5),
@@ -239,7 +246,9 @@ async fn reads_and_watches_never_hold_up_a_write() {
         if request.method() == "GET" { std::future::pending().await } else { Ok(answer(200)) }
     });
     let (lists, watches) = (client.clone(), client.clone());
-    tokio::spawn(async move { futures::future::join_all((0..200).map(|_| send(&lists, "GET", "/api/v1/pods"))).await });
+    tokio::spawn(async move {
+        futures::future::join_all((0..200).map(|_| send(&lists, "GET", "/api/v1/pods"))).await
+    });
     tokio::spawn(async move {
         futures::future::join_all((0..200).map(|_| send(&watches, "GET", "/api/v1/pods?watch=true"))).await
     });

@@ -11,6 +11,11 @@ mod slim {
 
 #[allow(dead_code, unreachable_pub, reason = "the tests use a part of it")]
 mod informer {
+    mod blame {
+        pub(super) fn explain(_: &[u8], error: &serde_json::Error) -> String {
+            error.to_string()
+        }
+    }
     #[path = "../../src/informer/content.rs"]
     mod content;
     #[path = "../../src/informer/health.rs"]

@@ -16,6 +16,7 @@ type Check = fn(new: &Value, old: Option<&Value>, causes: &mut Vec<Cause>);
 
 const CHECKS: &[(&str, &str, Check)] = &[
     ("", "ConfigMap", config_map),
+    ("", "Event", core_event),
     ("", "PersistentVolumeClaim", workloads::claim),
     ("", "Pod", workloads::pod),
     ("", "Secret", secret),
@@ -29,6 +30,7 @@ const CHECKS: &[(&str, &str, Check)] = &[
     ("batch", "CronJob", workloads::cron_job),
     ("batch", "Job", workloads::job),
     ("coordination.k8s.io", "Lease", lease),
+    ("events.k8s.io", "Event", new_event),
     ("networking.k8s.io", "Ingress", network::ingress),
     ("policy", "PodDisruptionBudget", workloads::disruption_budget),
     ("rbac.authorization.k8s.io", "ClusterRole", role),
@@ -59,6 +61,25 @@ fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 
 fn entries<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, &'a Value)> + use<'a> {
     value.get(field).and_then(Value::as_object).into_iter().flatten()
+}
+
+/// An event lives in the namespace of what it is about; one about something outside of namespaces lives in `default`.
+fn event(new: &Value, about: &str, causes: &mut Vec<Cause>) {
+    let home = text(new, "/metadata/namespace");
+    let namespace = text(new, &format!("/{about}/namespace"));
+    let wanted = if namespace.is_empty() { "default" } else { namespace };
+    if home != wanted && !(namespace.is_empty() && home.is_empty()) {
+        let at = Path::Root.field(about);
+        causes.push(invalid(at.field("namespace"), &Value::from(namespace), "does not match event.namespace"));
+    }
+}
+
+fn core_event(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
+    event(new, "involvedObject", causes);
+}
+
+fn new_event(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {
+    event(new, "regarding", causes);
 }
 
 fn config_map(new: &Value, _: Option<&Value>, causes: &mut Vec<Cause>) {

@@ -102,7 +102,8 @@ async fn fields_of_others_are_left_alone(w: World) -> Outcome {
 
 async fn another_value_for_an_applied_field_is_a_conflict(w: World) -> Outcome {
     w.config_maps().apply("m", &config_map("a", json!({"k": "v", "l": "v"}))).await?.ok()?;
-    let status = w.config_maps().apply("n", &config_map("a", json!({"k": "w"}))).await?.refused(409, "Conflict")?;
+    let status =
+        w.config_maps().apply("n", &config_map("a", json!({"k": "w"}))).await?.refused(409, "Conflict")?;
     equal!(contested(&status), [".data.k"]);
     let cause = status.at("details/causes/0");
     equal!(cause.text("reason"), "FieldManagerConflict");
@@ -113,7 +114,8 @@ async fn another_value_for_an_applied_field_is_a_conflict(w: World) -> Outcome {
 
 async fn another_value_for_an_updated_field_is_a_conflict(w: World) -> Outcome {
     w.config_maps().as_manager("u").create(&config_map("a", json!({"k": "v"}))).await?.ok()?;
-    let status = w.config_maps().apply("m", &config_map("a", json!({"k": "w"}))).await?.refused(409, "Conflict")?;
+    let status =
+        w.config_maps().apply("m", &config_map("a", json!({"k": "w"}))).await?.refused(409, "Conflict")?;
     let message = status.text("details/causes/0/message");
     check!(message.contains(r#"conflict with "u""#) && message.contains("using v1"), "{message}");
     Ok(())
@@ -181,7 +183,10 @@ async fn an_update_takes_the_fields_it_changes(w: World) -> Outcome {
     let now = w.config_maps().as_manager("u").merge("a", &json!({"data": {"k": "w"}})).await?.ok()?;
     equal!(applied(&now, "m"), {"f:data": {"f:l": {}}});
     equal!(entry(&now, "u", "Update").at("fieldsV1"), {"f:data": {"f:k": {}}});
-    w.config_maps().apply("m", &config_map("a", json!({"k": "v", "l": "v"}))).await?.refused(409, "Conflict")?;
+    w.config_maps()
+        .apply("m", &config_map("a", json!({"k": "v", "l": "v"})))
+        .await?
+        .refused(409, "Conflict")?;
     Ok(())
 }
 

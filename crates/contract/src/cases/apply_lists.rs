@@ -13,7 +13,8 @@ use crate::{
 /// Widgets with a list and a map of every type.
 async fn widgets(w: &World) -> Result<Resource, Failure> {
     let strings = json!({"type": "string"});
-    let item = json!({"type": "object", "required": ["name"], "properties": {"name": strings, "value": strings}});
+    let item =
+        json!({"type": "object", "required": ["name"], "properties": {"name": strings, "value": strings}});
     let spec = json!({
         "type": "object",
         "properties": {
@@ -229,7 +230,8 @@ async fn owner_references_are_merged_by_uid(w: World) -> Outcome {
 
 async fn conditions_of_a_status_are_merged_by_type(w: World) -> Outcome {
     let text = json!({"type": "string"});
-    let condition = json!({"type": "object", "required": ["type"], "properties": {"type": text, "status": text}});
+    let condition =
+        json!({"type": "object", "required": ["type"], "properties": {"type": text, "status": text}});
     let schema = json!({"type": "object", "properties": {"status": {"type": "object", "properties": {
         "conditions": {
             "type": "array", "items": condition,
@@ -237,7 +239,8 @@ async fn conditions_of_a_status_are_merged_by_type(w: World) -> Outcome {
         },
     }}}});
     let widgets = Crd::with_schema(&w, schema).status().install(&w).await?;
-    let bare = json!({"apiVersion": format!("{}/v1", w.group()), "kind": "Widget", "metadata": {"name": "a"}});
+    let bare =
+        json!({"apiVersion": format!("{}/v1", w.group()), "kind": "Widget", "metadata": {"name": "a"}});
     widgets.create(&bare).await?.ok()?;
     for (manager, kind) in [("m", "Ready"), ("n", "Synced")] {
         let mut body = bare.clone();

@@ -60,7 +60,8 @@ async fn a_message_can_be_computed(w: World) -> Outcome {
     let message = "'there is no ' + self.colour";
     let rule = json!({"rule": "self.colour == 'red'", "message": "static", "messageExpression": message});
     let widgets = ruled(&w, json!({"colour": {"type": "string", "maxLength": 10}}), rule).await?;
-    let status = widgets.create(&widget(&w, "a", json!({"colour": "green"}))).await?.refused(422, "Invalid")?;
+    let status =
+        widgets.create(&widget(&w, "a", json!({"colour": "green"}))).await?.refused(422, "Invalid")?;
     check!(status.text("message").contains("there is no green"), "{status}");
     Ok(())
 }
@@ -106,7 +107,9 @@ async fn rules_see_defaults(w: World) -> Outcome {
 }
 
 async fn a_transition_rule_compares_with_what_was(w: World) -> Outcome {
-    let widgets = ruled(&w, bounds(), json!({"rule": "self.min >= oldSelf.min", "message": "min may only grow"})).await?;
+    let widgets =
+        ruled(&w, bounds(), json!({"rule": "self.min >= oldSelf.min", "message": "min may only grow"}))
+            .await?;
     widgets.create(&widget(&w, "a", json!({"min": 3}))).await?.is(201)?;
     widgets.merge("a", &json!({"spec": {"min": 4}})).await?.is(200)?;
     let status = widgets.merge("a", &json!({"spec": {"min": 2}})).await?.refused(422, "Invalid")?;
@@ -165,7 +168,8 @@ async fn items_of_a_keyed_list_are_compared_by_key(w: World) -> Outcome {
 }
 
 async fn rules_of_items_point_at_the_item(w: World) -> Outcome {
-    let item = json!({"type": "string", "maxLength": 10, "x-kubernetes-validations": [{"rule": "self != 'bad'"}]});
+    let item =
+        json!({"type": "string", "maxLength": 10, "x-kubernetes-validations": [{"rule": "self != 'bad'"}]});
     let list = json!({"type": "array", "maxItems": 10, "items": item});
     let widgets = Crd::new(&w, json!({"type": "object", "properties": {"list": list}})).install(&w).await?;
     let body = widget(&w, "a", json!({"list": ["good", "bad"]}));

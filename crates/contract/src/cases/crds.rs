@@ -62,7 +62,8 @@ async fn a_schema_must_be_structural(w: World) -> Outcome {
 async fn a_default_must_fit_its_schema(w: World) -> Outcome {
     let wrong = json!({"type": "object", "properties": {"n": {"type": "integer", "default": "five"}}});
     w.crds().create(&Crd::new(&w, wrong).body).await?.refused(422, "Invalid")?;
-    let outside = json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 3, "default": 5}}});
+    let outside =
+        json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 3, "default": 5}}});
     w.crds().create(&Crd::new(&w, outside).body).await?.refused(422, "Invalid")?;
     Ok(())
 }
@@ -139,9 +140,11 @@ async fn a_write_in_one_version_is_read_in_the_other(w: World) -> Outcome {
 }
 
 async fn each_version_has_its_own_schema(w: World) -> Outcome {
-    let schema = |field: &str| json!({"type": "object", "properties": {
-        "spec": {"type": "object", "properties": {field: {"type": "integer"}}},
-    }});
+    let schema = |field: &str| {
+        json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": {field: {"type": "integer"}}},
+        }})
+    };
     let crd = Crd::with_schema(&w, schema("x")).version("v2", true);
     let crd = crd.set("spec/versions/1/schema/openAPIV3Schema", schema("y"));
     let widgets = crd.install(&w).await?;
@@ -189,7 +192,10 @@ async fn a_version_that_is_stored_cannot_be_removed(w: World) -> Outcome {
         {"op": "remove", "path": "/spec/versions/0"},
     ]);
     let status = w.crds().patch(crd.name(), JSON_PATCH, &patch).await?.refused(422, "Invalid")?;
-    check!(status.list("details/causes").iter().any(|c| c.text("field").contains("storedVersions")), "{status}");
+    check!(
+        status.list("details/causes").iter().any(|c| c.text("field").contains("storedVersions")),
+        "{status}"
+    );
     Ok(())
 }
 
@@ -235,7 +241,11 @@ async fn a_crd_waits_for_objects_with_finalizers(w: World) -> Outcome {
     let probe = widget(&w, "b", json!({}));
     let refused = async || {
         let reply = widgets.with("dryRun", "All").create(&probe).await?;
-        Ok(reply.body.text("message").contains("create not allowed while custom resource definition is terminating").then_some(()))
+        Ok(reply
+            .body
+            .text("message")
+            .contains("create not allowed while custom resource definition is terminating")
+            .then_some(()))
     };
     w.eventually("no new objects of a dying kind", refused).await?;
     widgets.merge("a", &json!({"metadata": {"finalizers": null}})).await?.ok()?;
@@ -246,8 +256,10 @@ async fn selectable_fields_can_be_selected(w: World) -> Outcome {
     let schema = json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {"colour": {"type": "string"}, "size": {"type": "integer"}}},
     }});
-    let crd = Crd::with_schema(&w, schema)
-        .set("spec/versions/0/selectableFields", json!([{"jsonPath": ".spec.colour"}, {"jsonPath": ".spec.size"}]));
+    let crd = Crd::with_schema(&w, schema).set(
+        "spec/versions/0/selectableFields",
+        json!([{"jsonPath": ".spec.colour"}, {"jsonPath": ".spec.size"}]),
+    );
     let widgets = crd.install(&w).await?;
     widgets.create(&widget(&w, "a", json!({"colour": "red", "size": 1}))).await?.ok()?;
     widgets.create(&widget(&w, "b", json!({"colour": "blue", "size": 1}))).await?.ok()?;

@@ -29,7 +29,8 @@ async fn create_still_finds_what_exists(w: World) -> Outcome {
 }
 
 async fn create_still_validates_and_defaults(w: World) -> Outcome {
-    let spec = json!({"type": "object", "properties": {"n": {"type": "integer", "default": 5, "maximum": 9}}});
+    let spec =
+        json!({"type": "object", "properties": {"n": {"type": "integer", "default": 5, "maximum": 9}}});
     let widgets = Crd::new(&w, spec).install(&w).await?;
     equal!(dry(&widgets).create(&widget(&w, "a", json!({}))).await?.is(201)?.at("spec/n"), 5);
     dry(&widgets).create(&widget(&w, "a", json!({"n": 10}))).await?.refused(422, "Invalid")?;
@@ -65,7 +66,10 @@ async fn patches_change_nothing(w: World) -> Outcome {
     let merge = json!({"data": {"k": "2"}});
     equal!(dry(&w.config_maps()).merge("a", &merge).await?.is(200)?.at("data/k"), "2");
     let patch = json!([{"op": "remove", "path": "/data/k"}]);
-    check!(!dry(&w.config_maps()).patch("a", JSON_PATCH, &patch).await?.is(200)?.has("data/k"), "it is there");
+    check!(
+        !dry(&w.config_maps()).patch("a", JSON_PATCH, &patch).await?.is(200)?.has("data/k"),
+        "it is there"
+    );
     equal!(w.config_maps().get("a").await?.ok()?, made);
     Ok(())
 }

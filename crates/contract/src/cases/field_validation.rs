@@ -84,7 +84,10 @@ async fn warn_warns_and_drops(w: World) -> Outcome {
     body.set("unknown", 1);
     let reply = w.config_maps().with("fieldValidation", "Warn").create(&body).await?;
     let warnings = reply.warnings();
-    check!(warnings.iter().any(|told| told.starts_with("299 ") && told.contains(r#"unknown field \"unknown\""#)), "{warnings:?}");
+    check!(
+        warnings.iter().any(|told| told.starts_with("299 ") && told.contains(r#"unknown field \"unknown\""#)),
+        "{warnings:?}"
+    );
     check!(!reply.is(201)?.has("unknown"), "it was stored");
     Ok(())
 }

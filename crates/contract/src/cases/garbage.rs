@@ -144,7 +144,8 @@ async fn an_owner_of_the_same_name_but_another_uid_is_no_owner(w: World) -> Outc
 
 async fn an_owner_in_another_namespace_is_no_owner(w: World) -> Outcome {
     let other = w.another_namespace().await?;
-    let elsewhere = w.config_maps().in_namespace(&other).create(&config_map("owner", json!({}))).await?.ok()?;
+    let elsewhere =
+        w.config_maps().in_namespace(&other).create(&config_map("owner", json!({}))).await?.ok()?;
     child(&w, "child", &[owned_by(&elsewhere)]).await?;
     w.config_maps().gone("child").await
 }
@@ -199,9 +200,7 @@ async fn an_unknown_policy_is_refused(w: World) -> Outcome {
 }
 
 async fn two_controllers_are_refused(w: World) -> Outcome {
-    let controlling = |name: &str| {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": name, "controller": true})
-    };
+    let controlling = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": name, "controller": true});
     let mut body = config_map("child", json!({}));
     body.set("metadata/ownerReferences", json!([controlling("x"), controlling("y")]));
     w.config_maps().create(&body).await?.refused(422, "Invalid")?;

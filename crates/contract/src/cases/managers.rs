@@ -174,7 +174,8 @@ async fn a_no_op_keeps_the_times(w: World) -> Outcome {
 }
 
 async fn a_manager_can_be_handed_over_by_writing_the_record(w: World) -> Outcome {
-    let mut object = w.config_maps().as_manager("old").create(&config_map("a", json!({"k": "v"}))).await?.ok()?;
+    let mut object =
+        w.config_maps().as_manager("old").create(&config_map("a", json!({"k": "v"}))).await?.ok()?;
     object.set("metadata/managedFields/0/manager", "new");
     object.set("metadata/managedFields/0/operation", "Apply");
     w.config_maps().as_manager("mover").replace(&object).await?.ok()?;

@@ -23,7 +23,10 @@ async fn an_object_can_be_read_as_metadata(w: World) -> Outcome {
 }
 
 async fn a_list_can_be_read_as_metadata(w: World) -> Outcome {
-    w.secrets().create(&json!({"metadata": {"name": "a", "labels": {"x": "1"}}, "stringData": {"k": "v"}})).await?.ok()?;
+    w.secrets()
+        .create(&json!({"metadata": {"name": "a", "labels": {"x": "1"}}, "stringData": {"k": "v"}}))
+        .await?
+        .ok()?;
     let list = w.secrets().accepting(LIST).list().await?.is(200)?;
     equal!(list.text("kind"), "PartialObjectMetadataList");
     equal!(list.text("apiVersion"), "meta.k8s.io/v1");

@@ -104,8 +104,11 @@ async fn a_role_name_is_a_path_segment(w: World) -> Outcome {
 
 async fn labels_are_checked(w: World) -> Outcome {
     let long = "x".repeat(64);
-    for (key, value) in [("a b", "1"), ("-a", "1"), ("a/b/c", "1"), ("a", "b c"), ("a", "-b"), ("a", long.as_str())] {
-        let status = w.config_maps().create(&labelled("a", json!({key: value}))).await?.refused(422, "Invalid")?;
+    for (key, value) in
+        [("a b", "1"), ("-a", "1"), ("a/b/c", "1"), ("a", "b c"), ("a", "-b"), ("a", long.as_str())]
+    {
+        let status =
+            w.config_maps().create(&labelled("a", json!({key: value}))).await?.refused(422, "Invalid")?;
         check!(!cause(&status, "metadata.labels").is_null(), "{status}");
     }
     let fine = json!({"a": "", "a.b/c_D": "x_Y.z-1"});
@@ -114,9 +117,7 @@ async fn labels_are_checked(w: World) -> Outcome {
 }
 
 async fn annotations_are_checked_in_key_and_size(w: World) -> Outcome {
-    let with = |key: &str, value: String| {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "annotations": {key: value}}})
-    };
+    let with = |key: &str, value: String| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "annotations": {key: value}}});
     w.config_maps().create(&with("a b", "1".to_owned())).await?.refused(422, "Invalid")?;
     w.config_maps().create(&with("a", "x".repeat(256 * 1024 + 1))).await?.refused(422, "Invalid")?;
     w.config_maps().create(&with("a", "any text\n{}".to_owned())).await?.is(201)?;

@@ -67,7 +67,8 @@ async fn create_in_another_namespace_than_the_urls_is_a_bad_request(w: World) ->
 }
 
 async fn a_body_without_kind_is_taken_as_the_urls_kind(w: World) -> Outcome {
-    let made = w.config_maps().create(&json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await?.is(201)?;
+    let made =
+        w.config_maps().create(&json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await?.is(201)?;
     equal!(made.text("kind"), "ConfigMap");
     equal!(made.at("data/k"), "v");
     Ok(())
@@ -264,7 +265,8 @@ async fn a_list_over_all_namespaces_has_each(w: World) -> Outcome {
     }
     let all = w.config_maps().in_all_namespaces().with("labelSelector", format!("case={label}"));
     let list = all.list().await?.ok()?;
-    let mut found: Vec<&str> = list.list("items").iter().map(|item| item.text("metadata/namespace")).collect();
+    let mut found: Vec<&str> =
+        list.list("items").iter().map(|item| item.text("metadata/namespace")).collect();
     found.sort_unstable();
     let mut expected = [w.namespace(), &other];
     expected.sort_unstable();

@@ -108,7 +108,8 @@ async fn an_expired_continue_token_is_410_with_a_fresh_one(w: World) -> Outcome 
     let one = secrets.with("limit", 1).list().await?.ok()?;
     secrets.create(&named("s9")).await?.ok()?;
     w.compact().await?;
-    let status = secrets.with("limit", 1).with("continue", next(&one)).list().await?.refused(410, "Expired")?;
+    let status =
+        secrets.with("limit", 1).with("continue", next(&one)).list().await?.refused(410, "Expired")?;
     check!(!next(&status).is_empty(), "{status}");
     let rest = secrets.with("continue", next(&status)).list().await?.is(200)?;
     equal!(names(&rest), ["s1", "s2", "s9"]);
@@ -132,7 +133,8 @@ async fn a_list_at_zero_answers(w: World) -> Outcome {
 
 async fn a_list_not_older_than_a_write_has_it(w: World) -> Outcome {
     let made = w.secrets().create(&named("a")).await?.ok()?;
-    let fresh = w.secrets().with("resourceVersion", made.version()).with("resourceVersionMatch", "NotOlderThan");
+    let fresh =
+        w.secrets().with("resourceVersion", made.version()).with("resourceVersionMatch", "NotOlderThan");
     equal!(names(&fresh.list().await?.ok()?), ["a"]);
     equal!(names(&w.secrets().with("resourceVersion", made.version()).list().await?.ok()?), ["a"]);
     Ok(())

@@ -36,7 +36,8 @@ async fn unknown_fields_are_dropped_in_lists_and_maps(w: World) -> Outcome {
     let schema = object(json!({
         "list": {"type": "array", "items": item}, "map": {"type": "object", "additionalProperties": item},
     }));
-    let spec = stored(&w, schema, json!({"list": [{"n": 1, "x": 1}], "map": {"k": {"n": 1, "x": 1}}})).await?;
+    let spec =
+        stored(&w, schema, json!({"list": [{"n": 1, "x": 1}], "map": {"k": {"n": 1, "x": 1}}})).await?;
     equal!(spec, {"list": [{"n": 1}], "map": {"k": {"n": 1}}});
     Ok(())
 }
@@ -189,7 +190,8 @@ async fn a_narrower_schema_hides_what_it_does_not_know(w: World) -> Outcome {
 }
 
 async fn int_or_string_takes_both(w: World) -> Outcome {
-    let port = json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]});
+    let port =
+        json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]});
     let schema = object(json!({"one": port, "two": port, "three": {"x-kubernetes-int-or-string": true}}));
     let spec = stored(&w, schema, json!({"one": 80, "two": "http", "three": "25%"})).await?;
     equal!(spec, {"one": 80, "two": "http", "three": "25%"});
@@ -200,7 +202,8 @@ async fn numbers_keep_their_kind(w: World) -> Outcome {
     let schema = object(json!({
         "int": {"type": "integer", "format": "int64"}, "float": {"type": "number"}, "whole": {"type": "number"},
     }));
-    let spec = stored(&w, schema, json!({"int": 9_007_199_254_740_993_i64, "float": 1.5, "whole": 2})).await?;
+    let spec =
+        stored(&w, schema, json!({"int": 9_007_199_254_740_993_i64, "float": 1.5, "whole": 2})).await?;
     equal!(spec, {"int": 9_007_199_254_740_993_i64, "float": 1.5, "whole": 2});
     Ok(())
 }

@@ -104,7 +104,8 @@ async fn objects_can_be_selected_by_namespace(w: World) -> Outcome {
 }
 
 async fn an_unknown_field_is_a_bad_request(w: World) -> Outcome {
-    let status = w.config_maps().with("fieldSelector", "data.k=v").list().await?.refused(400, "BadRequest")?;
+    let status =
+        w.config_maps().with("fieldSelector", "data.k=v").list().await?.refused(400, "BadRequest")?;
     check!(status.text("message").contains("data.k"), "{status}");
     Ok(())
 }

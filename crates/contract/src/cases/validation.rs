@@ -9,7 +9,8 @@ use crate::{
     resource::JSON_PATCH,
 };
 
-/// Under a schema for `spec.v`: the values that pass, and those that are refused with a cause of this reason at this field.
+/// Under a schema for `spec.v`: the values that pass, and those that are refused with a cause of this reason
+/// at this field.
 async fn expect(
     w: &World,
     schema: Value,
@@ -24,7 +25,10 @@ async fn expect(
     for (value, field, reason) in bad {
         let status = widgets.create(&widget(w, "bad", json!({"v": value}))).await?.refused(422, "Invalid")?;
         let causes = status.list("details/causes");
-        if !causes.iter().any(|c| c.text("reason") == *reason && (*field == ANYWHERE || c.text("field") == *field)) {
+        if !causes
+            .iter()
+            .any(|c| c.text("reason") == *reason && (*field == ANYWHERE || c.text("field") == *field))
+        {
             return Err(Failure::new(format!("{value}: expected {reason} at {field}, got {causes:?}")));
         }
     }
@@ -70,13 +74,10 @@ async fn an_enum_names_its_values(w: World) -> Outcome {
 }
 
 async fn numbers_have_bounds(w: World) -> Outcome {
-    let schema = json!({"type": "integer", "minimum": 2, "maximum": 10, "exclusiveMaximum": true, "multipleOf": 2});
+    let schema =
+        json!({"type": "integer", "minimum": 2, "maximum": 10, "exclusiveMaximum": true, "multipleOf": 2});
     let good = [json!(2), json!(8)];
-    let bad = [
-        (json!(0), "spec.v", INVALID),
-        (json!(10), "spec.v", INVALID),
-        (json!(3), "spec.v", INVALID),
-    ];
+    let bad = [(json!(0), "spec.v", INVALID), (json!(10), "spec.v", INVALID), (json!(3), "spec.v", INVALID)];
     expect(&w, schema, &good, &bad).await
 }
 
@@ -98,7 +99,13 @@ async fn a_pattern_is_found_anywhere(w: World) -> Outcome {
 
 async fn known_formats_are_checked(w: World) -> Outcome {
     let schema = json!({"type": "string", "format": "date-time"});
-    expect(&w, schema, &[json!("2026-01-02T03:04:05Z")], &[(json!("yesterday"), "spec.v", "FieldValueTypeInvalid")]).await
+    expect(
+        &w,
+        schema,
+        &[json!("2026-01-02T03:04:05Z")],
+        &[(json!("yesterday"), "spec.v", "FieldValueTypeInvalid")],
+    )
+    .await
 }
 
 async fn unknown_formats_are_not(w: World) -> Outcome {
@@ -113,8 +120,10 @@ async fn lists_have_lengths(w: World) -> Outcome {
 
 async fn maps_have_sizes(w: World) -> Outcome {
     let number = json!({"type": "integer"});
-    let schema = json!({"type": "object", "additionalProperties": number, "minProperties": 1, "maxProperties": 2});
-    let bad = [(json!({}), "spec.v", INVALID), (json!({"a": 1, "b": 2, "c": 3}), "spec.v", "FieldValueTooMany")];
+    let schema =
+        json!({"type": "object", "additionalProperties": number, "minProperties": 1, "maxProperties": 2});
+    let bad =
+        [(json!({}), "spec.v", INVALID), (json!({"a": 1, "b": 2, "c": 3}), "spec.v", "FieldValueTooMany")];
     expect(&w, schema, &[json!({"a": 1})], &bad).await
 }
 
@@ -131,7 +140,8 @@ async fn values_of_maps_are_told_by_key(w: World) -> Outcome {
 
 async fn a_set_has_no_duplicates(w: World) -> Outcome {
     let schema = json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"});
-    expect(&w, schema, &[json!(["a", "b"])], &[(json!(["a", "b", "a"]), "spec.v[2]", "FieldValueDuplicate")]).await
+    expect(&w, schema, &[json!(["a", "b"])], &[(json!(["a", "b", "a"]), "spec.v[2]", "FieldValueDuplicate")])
+        .await
 }
 
 async fn a_keyed_list_has_no_duplicate_keys(w: World) -> Outcome {
@@ -147,7 +157,8 @@ async fn a_keyed_list_has_no_duplicate_keys(w: World) -> Outcome {
 
 async fn int_or_string_takes_nothing_else(w: World) -> Outcome {
     let schema = json!({"x-kubernetes-int-or-string": true});
-    let bad = [(json!(true), "spec.v", "FieldValueTypeInvalid"), (json!(1.5), "spec.v", "FieldValueTypeInvalid")];
+    let bad =
+        [(json!(true), "spec.v", "FieldValueTypeInvalid"), (json!(1.5), "spec.v", "FieldValueTypeInvalid")];
     expect(&w, schema, &[json!(1), json!("x")], &bad).await
 }
 

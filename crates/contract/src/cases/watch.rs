@@ -8,7 +8,7 @@ use crate::{
     json::{Json, cases, check, equal},
     resource::Resource,
     samples::{config_map, labelled, with_finalizers},
-    watch::Watch,
+    watch::{Event, Watch},
 };
 
 const PARTIAL: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -200,7 +200,8 @@ async fn events_of_custom_objects_are_in_the_watched_version(w: World) -> Outcom
 async fn a_watch_ends_after_its_time(w: World) -> Outcome {
     w.secrets().create(&json!({"metadata": {"name": "a"}})).await?.ok()?;
     let list = w.secrets().list().await?.ok()?;
-    let mut watch = w.secrets().with("resourceVersion", list.version()).with("timeoutSeconds", 1).watch().await?;
+    let mut watch =
+        w.secrets().with("resourceVersion", list.version()).with("timeoutSeconds", 1).watch().await?;
     equal!(watch.rest().await?.len(), 0);
     Ok(())
 }
@@ -234,10 +235,11 @@ async fn a_watch_can_go_on_from_a_bookmark(w: World) -> Outcome {
 
 async fn a_watch_that_does_not_ask_gets_no_bookmarks(w: World) -> Outcome {
     let list = w.secrets().list().await?.ok()?;
-    let mut watch = w.secrets().with("resourceVersion", list.version()).with("timeoutSeconds", 4).watch().await?;
+    let mut watch =
+        w.secrets().with("resourceVersion", list.version()).with("timeoutSeconds", 4).watch().await?;
     w.secrets().create(&json!({"metadata": {"name": "a"}})).await?.ok()?;
     let events = watch.rest().await?;
-    equal!(events.iter().map(|event| event.told()).collect::<Vec<_>>(), ["ADDED a"]);
+    equal!(events.iter().map(Event::told).collect::<Vec<_>>(), ["ADDED a"]);
     Ok(())
 }
 

@@ -249,7 +249,8 @@ async fn every_write_is_remembered_with_its_resource_version() {
     let written = cx.writes.take();
     assert_eq!(written.len(), 1);
     assert_eq!(written[0].key, Key::new("default", "c"));
-    assert_eq!(written[0].resource_version.to_string(), answer.metadata.resource_version.unwrap());
+    let version = answer.metadata.resource_version.unwrap().parse().unwrap();
+    assert_eq!(written[0].made, crate::context::Made::Version(version));
 }
 
 #[tokio::test(start_paused = true)]

@@ -66,7 +66,11 @@ mod tests {
 
     #[test]
     fn refusals_halve_and_windows_of_successes_add_one() {
-        assert_eq!(run(8, "rrrrr"), [4, 2, 1, 1, 1], "never below one: somebody must find out that it is over");
+        assert_eq!(
+            run(8, "rrrrr"),
+            [4, 2, 1, 1, 1],
+            "never below one: somebody must find out that it is over"
+        );
         assert_eq!(run(8, "ooo"), [4, 4, 4], "one congestion, one halving");
         assert_eq!(run(8, "or"), [4, 2], "and a second one is a second one");
         assert_eq!(run(4, "rssssss"), [2, 2, 3, 3, 3, 4, 4], "a window is as many successes as the limit");

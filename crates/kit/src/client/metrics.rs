@@ -29,7 +29,8 @@ impl<H> Measured<H> {
 impl<H: Hop> Hop for Measured<H> {
     async fn send(&self, request: Request<Body>) -> Result<Response<Reply>, BoxError> {
         let method = request.method().clone();
-        let mut attempt = Attempt { metrics: &self.metrics, host: &self.host, method, began: Instant::now(), code: None };
+        let mut attempt =
+            Attempt { metrics: &self.metrics, host: &self.host, method, began: Instant::now(), code: None };
         let answer = self.next.send(request).await;
         attempt.code = answer.as_ref().ok().map(Response::status);
         answer

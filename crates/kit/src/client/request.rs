@@ -15,9 +15,8 @@ const REVIEWS: &[&str] = &[
 /// Whether the answer has no foreseeable end: a watch, or a log that is followed.
 pub(super) fn is_stream<B>(request: &Request<B>) -> bool {
     request.method() == Method::GET
-        && query(request).any(|(name, value)| {
-            matches!(name, "watch" | "follow") && !matches!(value, "false" | "0" | "")
-        })
+        && query(request)
+            .any(|(name, value)| matches!(name, "watch" | "follow") && !matches!(value, "false" | "0" | ""))
 }
 
 /// Whether the request only asks.

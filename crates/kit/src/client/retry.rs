@@ -62,10 +62,15 @@ impl<H: Hop> Hop for Retry<H> {
             if outcome == Outcome::Answered {
                 self.bucket(Bucket::succeeded);
             }
-            let Some(copy) = again.filter(|_| may_retry(&method, outcome) && !eviction) else { return answer };
+            let Some(copy) = again.filter(|_| may_retry(&method, outcome) && !eviction) else {
+                return answer;
+            };
             let wait = wait(outcome, attempt, fastrand::f64());
             let too_late = deadline.is_some_and(|deadline| Instant::now() + wait >= deadline);
-            if too_late || outcome.retry_after() > LONGEST_RETRY_AFTER || !self.bucket(|b| b.pay(Instant::now())) {
+            if too_late
+                || outcome.retry_after() > LONGEST_RETRY_AFTER
+                || !self.bucket(|b| b.pay(Instant::now()))
+            {
                 return answer;
             }
             let code = answer.as_ref().map(Response::status);
@@ -203,7 +208,8 @@ mod tests {
         ];
         for (outcome, expected) in table {
             let methods = [Method::GET, Method::PUT, Method::PATCH, Method::DELETE, Method::POST];
-            let allowed: Vec<_> = methods.iter().filter(|m| may_retry(m, outcome)).map(Method::as_str).collect();
+            let allowed: Vec<_> =
+                methods.iter().filter(|m| may_retry(m, outcome)).map(Method::as_str).collect();
             assert_eq!(allowed.join(" "), expected, "{outcome:?}");
         }
     }
@@ -211,7 +217,10 @@ mod tests {
     #[test]
     fn waits_double_are_jittered_and_add_to_what_the_server_asks() {
         let millis = |outcome, attempt, random| wait(outcome, attempt, random).as_millis();
-        assert_eq!((1..=7).map(|n| millis(Outcome::Broken, n, 1.0)).collect::<Vec<_>>(), [100, 200, 400, 800, 1600, 3200, 5000]);
+        assert_eq!(
+            (1..=7).map(|n| millis(Outcome::Broken, n, 1.0)).collect::<Vec<_>>(),
+            [100, 200, 400, 800, 1600, 3200, 5000]
+        );
         assert_eq!(millis(Outcome::Broken, 1, 0.0), 50);
         let asked = Outcome::Trouble(StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(7)));
         assert_eq!(millis(asked, 1, 0.0), 7050);
@@ -219,7 +228,9 @@ mod tests {
 
     #[test]
     fn the_cause_of_an_error_tells_whether_it_was_sent() {
-        let io = |kind: std::io::ErrorKind| BoxError::from(kube::Error::Service(std::io::Error::from(kind).into()));
+        let io = |kind: std::io::ErrorKind| {
+            BoxError::from(kube::Error::Service(std::io::Error::from(kind).into()))
+        };
         let timed_out = TimedOut { request: "GET /".into(), after: Duration::from_secs(1) };
         assert_eq!(Outcome::of_error(&io(std::io::ErrorKind::ConnectionRefused)), Outcome::NotSent);
         assert_eq!(Outcome::of_error(&io(std::io::ErrorKind::ConnectionReset)), Outcome::Broken);

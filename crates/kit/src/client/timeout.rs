@@ -52,7 +52,10 @@ impl<H: Hop> Hop for Timeout<H> {
 }
 
 /// Sends `request`, and gives up at the [`Deadline`] in its extensions, if there is one.
-pub(super) async fn until_deadline(next: &impl Hop, request: Request<Body>) -> Result<Response<Reply>, BoxError> {
+pub(super) async fn until_deadline(
+    next: &impl Hop,
+    request: Request<Body>,
+) -> Result<Response<Reply>, BoxError> {
     match request.extensions().get::<Deadline>() {
         Some(Deadline(deadline)) => Limit::of(&request, *deadline).apply(next.send(request)).await,
         None => next.send(request).await,
@@ -111,7 +114,10 @@ impl http_body::Body for Reply {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
             return Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)));
         }

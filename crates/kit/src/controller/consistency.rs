@@ -9,9 +9,16 @@ use std::{
     time::Duration,
 };
 
-use futures::future::{BoxFuture, join_all};
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, join_all},
+};
 
-use crate::{Key, KindId, Row, context::Write, informer::Store};
+use crate::{
+    Key, KindId, Row,
+    context::{Made, Write},
+    informer::Store,
+};
 
 /// A cache that does not see a write for this long does not see it at all (its selector leaves the object out, or the
 /// server's versions are no numbers); a reconcile on what is known is then better than none.
@@ -21,8 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) trait Cache: Send + Sync {
     fn kind(&self) -> KindId;
     fn wait_synced(&self) -> BoxFuture<'static, ()>;
-    fn resource_version(&self, namespace: &str) -> u64;
-    fn reached(&self, namespace: &str, resource_version: u64) -> BoxFuture<'static, ()>;
+    /// Ready once the cache has seen `write`, and at once if it never will.
+    fn seen(&self, write: Write) -> BoxFuture<'static, ()>;
 }
 
 impl<R: Row> Cache for Store<R> {
@@ -35,13 +42,14 @@ impl<R: Row> Cache for Store<R> {
         Box::pin(async move { store.wait_synced().await })
     }
 
-    fn resource_version(&self, namespace: &str) -> u64 {
-        Store::resource_version(self, namespace)
-    }
-
-    fn reached(&self, namespace: &str, resource_version: u64) -> BoxFuture<'static, ()> {
-        let (store, namespace) = (self.clone(), namespace.to_owned());
-        Box::pin(async move { store.reached(&namespace, resource_version).await })
+    fn seen(&self, write: Write) -> BoxFuture<'static, ()> {
+        let store = self.clone();
+        Box::pin(async move {
+            match write.made {
+                Made::Version(version) => store.reached(write.key.namespace(), version).await,
+                Made::Removed(uid) => store.gone(&write.key, &uid).await,
+            }
+        })
     }
 }
 
@@ -69,13 +77,9 @@ impl Consistency {
     /// What to wait for before `key` may be reconciled; `None` when the caches have seen all of its writes.
     pub(super) fn behind(&self, key: &Key) -> Option<impl Future<Output = bool> + Send + 'static> {
         let wrote = self.wrote.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing: Vec<_> = wrote
-            .get(key)?
-            .iter()
-            .flat_map(|write| self.caches.get(&write.kind).into_iter().flatten().map(move |cache| (cache, write)))
-            .filter(|(cache, write)| cache.resource_version(write.key.namespace()) < write.resource_version)
-            .map(|(cache, write)| cache.reached(write.key.namespace(), write.resource_version))
-            .collect();
+        let caches = |write: &Write| self.caches.get(&write.kind).into_iter().flatten();
+        let waits = wrote.get(key)?.iter().flat_map(|write| caches(write).map(|cache| cache.seen(write.clone())));
+        let missing: Vec<_> = waits.filter_map(|mut wait| (&mut wait).now_or_never().is_none().then_some(wait)).collect();
         (!missing.is_empty())
             .then(|| async { tokio::time::timeout(PATIENCE, join_all(missing)).await.is_ok() })
     }

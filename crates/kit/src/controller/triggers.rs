@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::{Cache, Controller};
 use crate::{
-    Key, Reconciler, Row,
+    Key, KindId, Reconciler, Row,
     informer::{Change, Store},
-    metrics::Metrics,
     queue::{Priority, Queue},
 };
 
@@ -14,18 +13,8 @@ impl<R: Reconciler> Controller<R> {
     /// Also reconciles the owner when an object that it controls changes or goes.
     #[must_use]
     pub fn owns<C: Row>(self, children: &Store<C>) -> Self {
-        let owner = R::Kind::kind().kind;
-        self.watches(children, move |change| {
-            // Both: a child that changes hands concerns the old owner too.
-            let owners = [change.old, change.new].into_iter().flatten().filter_map(|row| {
-                let controller = row.controller()?;
-                let namespace = row.key().namespace().to_owned();
-                (controller.kind == owner).then(|| Key::new(namespace, controller.name))
-            });
-            let mut keys: Vec<Key> = owners.collect();
-            keys.dedup();
-            keys
-        })
+        let owner = R::Kind::kind();
+        self.watches(children, move |change| owners(change, &owner))
     }
 
     /// Also reconciles the objects that `concerned` names when an object of another kind changes or goes.
@@ -35,11 +24,11 @@ impl<R: Reconciler> Controller<R> {
         others: &Store<C>,
         concerned: impl Fn(&Change<'_, C>) -> Vec<Key> + Send + Sync + 'static,
     ) -> Self {
-        let (queue, metrics) = (self.queue.clone(), self.tools.metrics.clone());
+        let queue = self.queue.clone();
         others.on_change(move |change| {
             let priority = if change.initial { Priority::LOW } else { Priority::NORMAL };
             for key in concerned(change) {
-                add(&queue, R::NAME, &metrics, key, priority);
+                queue.add(key, priority);
             }
         });
         self.caches.push(Arc::new(others.clone()) as Arc<dyn Cache>);
@@ -47,9 +36,9 @@ impl<R: Reconciler> Controller<R> {
     }
 }
 
-pub(super) fn on_main<K: Row>(main: &Store<K>, name: &'static str, queue: &Arc<Queue<Key>>, metrics: &Metrics) {
-    let (queue, metrics) = (queue.clone(), metrics.clone());
-    main.on_change(move |change| add(&queue, name, &metrics, change.key.clone(), urgency(change)));
+pub(super) fn on_main<K: Row>(main: &Store<K>, queue: &Arc<Queue<Key>>) {
+    let queue = queue.clone();
+    main.on_change(move |change| queue.add(change.key.clone(), urgency(change)));
 }
 
 /// A user waits for what they just asked for; the first list can wait.
@@ -61,7 +50,44 @@ fn urgency<K: Row>(change: &Change<'_, K>) -> Priority {
     }
 }
 
-fn add(queue: &Queue<Key>, name: &str, metrics: &Metrics, key: Key, priority: Priority) {
-    metrics.queue_added(name, priority.0);
-    queue.add(key, priority);
+/// The owners of the kind `owner` that a change of a child concerns. Both: one that changes hands concerns the old owner too.
+fn owners<C: Row>(change: &Change<'_, C>, owner: &KindId) -> Vec<Key> {
+    let owners = [change.old, change.new].into_iter().flatten().filter_map(|child| {
+        let controller = child.controller().filter(|controller| controller.kind == owner.kind)?;
+        let key = child.key();
+        let namespace = if owner.namespaced { key.namespace() } else { "" };
+        Some(Key::new(namespace, controller.name))
+    });
+    let mut keys: Vec<Key> = owners.collect();
+    keys.dedup();
+    keys
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+    use serde_json::json;
+
+    use super::*;
+
+    fn child(kind: &str, name: &str) -> Arc<ConfigMap> {
+        let owner = json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": name, "controller": true});
+        let metadata = json!({"name": "c", "namespace": "ns", "ownerReferences": [owner]});
+        Arc::new(serde_json::from_value(json!({"metadata": metadata})).unwrap())
+    }
+
+    #[test]
+    fn a_childs_owners_are_found_by_kind_in_its_namespace_or_outside_of_all() {
+        let (pod, other, node) = (child("Pod", "a"), child("Pod", "b"), child("Node", "n"));
+        let check = |old: Option<&Arc<ConfigMap>>, new: Option<&Arc<ConfigMap>>, owner: KindId, expected: &[Key]| {
+            let key = &Key::new("ns", "c");
+            assert_eq!(owners(&Change { key, old, new, undecodable: None, initial: false }, &owner), expected);
+        };
+        let (a, b) = (Key::new("ns", "a"), Key::new("ns", "b"));
+        check(None, Some(&pod), KindId::of::<Pod>(), &[a.clone()]);
+        check(Some(&pod), Some(&pod), KindId::of::<Pod>(), &[a.clone()]);
+        check(Some(&pod), Some(&other), KindId::of::<Pod>(), &[a.clone(), b]);
+        check(Some(&pod), Some(&node), KindId::of::<Pod>(), &[a]);
+        check(Some(&pod), Some(&node), KindId::of::<Node>(), &[Key::cluster("n")]);
+    }
 }

@@ -1,22 +1,24 @@
 //! Runs reconciles: many at once, each isolated, each with a deadline.
 //!
-//! Invariants: an object is reconciled by one worker at a time; a panic, a hang or an error of one reconcile touches no other.
+//! Invariants: an object is reconciled by one worker at a time; a panic, a hang or an error of one reconcile touches no other;
+//! reconciles end with the future that runs them.
 
-use std::{error::Error as _, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use tokio::{sync::Semaphore, time::Instant};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{Tools, consistency::Consistency};
+use super::{Tools, consistency::Consistency, unreadable};
 use crate::{
-    Acted, Context, Error, Key, Outcome, Reconciler,
+    Acted, Context, Error, Key, Outcome, Reconciler, Row as _,
     apply::Applied,
     context::Writes,
     informer::Store,
     metrics::ReconcileResult,
     queue::{Priority, Queue},
+    telemetry::{chain, reconcile_span},
 };
 
 pub(super) struct Worker<R: Reconciler> {
@@ -39,8 +41,8 @@ enum End {
 impl<R: Reconciler> Worker<R> {
     /// Hands keys to at most `workers` reconciles at once until `stop`; returns when the last of them is done.
     pub(super) async fn run(self: Arc<Self>, workers: usize, stop: CancellationToken) {
-        let places = Arc::new(Semaphore::new(workers));
-        let running = TaskTracker::new();
+        let places = Arc::new(Semaphore::new(workers.max(1)));
+        let mut running = JoinSet::new();
         loop {
             let next = async {
                 let place = places.clone().acquire_owned().await;
@@ -49,31 +51,52 @@ impl<R: Reconciler> Worker<R> {
             let (place, taken) = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
+                Some(_) = running.join_next() => continue,
                 next = next => next,
             };
             self.tools.metrics.queue_waited(R::NAME, taken.waited);
+            if self.out_of_scope(&taken.key) {
+                self.withdraw(&taken.key);
+                continue;
+            }
             let worker = self.clone();
             match self.consistency.behind(&taken.key) {
-                None => drop(running.spawn(async move {
+                None => running.spawn(async move {
                     worker.reconcile(taken.key).await;
                     drop(place);
-                })),
-                Some(seen) => drop(running.spawn(async move {
-                    drop(place);
-                    worker.park(taken.key, taken.priority, seen).await;
-                })),
-            }
+                }),
+                Some(seen) => {
+                    let stop = stop.clone();
+                    running.spawn(async move {
+                        drop(place);
+                        stop.run_until_cancelled(worker.park(taken.key, taken.priority, seen)).await;
+                    })
+                }
+            };
         }
-        running.close();
-        running.wait().await;
+        while running.join_next().await.is_some() {}
+    }
+
+    fn out_of_scope(&self, key: &Key) -> bool {
+        R::Kind::kind().namespaced && !self.tools.scope.borrow().covers(key.namespace())
+    }
+
+    /// Lets go of an object whose namespace has left the scope. It is not reconciled: the cache has let go of it too, and the
+    /// reconciler would take that for its end.
+    fn withdraw(&self, key: &Key) {
+        tracing::debug!(controller = R::NAME, %key, "no longer in scope, left alone");
+        self.queue.forget(key);
+        self.consistency.forget(key);
+        self.tools.metrics.paused(R::NAME, key, false);
+        self.queue.done(key);
     }
 
     /// Puts `key` aside until the caches have caught up with what its last reconcile wrote.
     async fn park(&self, key: Key, priority: Priority, seen: impl Future<Output = bool>) {
         if !seen.await {
             tracing::warn!(controller = R::NAME, %key, "the cache has not seen our last write; going on without");
-            self.consistency.forget(&key);
         }
+        self.consistency.forget(&key);
         self.queue.add(key.clone(), priority);
         self.queue.done(&key);
     }
@@ -82,18 +105,18 @@ impl<R: Reconciler> Worker<R> {
         let metrics = &self.tools.metrics;
         metrics.active_workers(R::NAME, 1);
         let started = Instant::now();
-        let span = tracing::info_span!("reconcile", controller = R::NAME, %key);
+        let span = reconcile_span(R::NAME, &key);
         let cx = self.context(started);
-        let pass = AssertUnwindSafe(self.pass(&cx, &key)).catch_unwind();
-        let end = async {
-            let end = match tokio::time::timeout_at(cx.deadline, pass).await {
-                Ok(Ok(outcome)) => End::Outcome(outcome),
-                Ok(Err(panic)) => End::Panicked(said(&*panic)),
-                Err(_) => End::TimedOut,
-            };
-            self.settle(&key, end, started.elapsed());
+        let pass = AssertUnwindSafe(self.pass(&cx, &key)).catch_unwind().instrument(span.clone());
+        let end = match tokio::time::timeout_at(cx.deadline, pass).await {
+            Ok(Ok(outcome)) => End::Outcome(outcome),
+            Ok(Err(panic)) => End::Panicked(said(&*panic)),
+            Err(_) => End::TimedOut,
         };
-        end.instrument(span).await;
+        let took = started.elapsed();
+        let result = span.in_scope(|| self.settle(&key, end, took));
+        span.record("result", result.label());
+        metrics.reconciled(R::NAME, result, took);
         self.consistency.wrote(&key, cx.writes.take());
         metrics.active_workers(R::NAME, -1);
         let worked = self.queue.done(&key);
@@ -102,7 +125,7 @@ impl<R: Reconciler> Worker<R> {
 
     async fn pass(&self, cx: &Context, key: &Key) -> Outcome {
         if let Some(broken) = self.main.undecodable(key) {
-            return Outcome::Terminal(Error::Invalid(format!("{key} cannot be read: {}", broken.error)));
+            return unreadable::outcome(cx, &R::Kind::kind(), &broken);
         }
         let picture = match self.reconciler.observe(cx, key).await {
             Ok(picture) => picture,
@@ -122,10 +145,10 @@ impl<R: Reconciler> Worker<R> {
         self.reconciler.report(cx, &picture, &plan, acted).await
     }
 
-    /// Turns the end of a reconcile into the next wake-up, a metric and a line of log.
-    fn settle(&self, key: &Key, end: End, took: Duration) {
+    /// Turns the end of a reconcile into the next wake-up and a line of log.
+    fn settle(&self, key: &Key, end: End, took: Duration) -> ReconcileResult {
         let metrics = &self.tools.metrics;
-        let result = match end {
+        match end {
             End::Outcome(Outcome::Done) => {
                 self.queue.forget(key);
                 ReconcileResult::Success
@@ -136,41 +159,47 @@ impl<R: Reconciler> Worker<R> {
                 self.queue.add_after(key.clone(), after);
                 ReconcileResult::Wait
             }
-            End::Outcome(Outcome::Retry(Error::NotLeader { .. })) => {
-                tracing::info!("stopped: no longer the leader");
-                ReconcileResult::Wait
+            // Somebody else was faster, which is how it should be: an old picture changes nothing. A replica that does not lead
+            // will either be stopped in a moment or, after its machine slept, renew its lease and go on.
+            End::Outcome(Outcome::Retry(error @ (Error::Stale { .. } | Error::NotLeader { .. }))) => {
+                let after = self.again(key);
+                tracing::debug!(why = %chain(&error), ?after, "nothing was done, looking again");
+                ReconcileResult::Requeue
             }
             End::Outcome(Outcome::Retry(error)) => {
                 self.retry(key, &chain(&error));
                 ReconcileResult::Error
             }
             End::Outcome(Outcome::Terminal(error)) => {
-                tracing::error!(error = chain(&error), "failed for good, until the object changes");
+                tracing::error!(error = %chain(&error), "failed for good, until the object changes");
                 self.queue.forget(key);
                 ReconcileResult::Terminal
             }
             End::Panicked(said) => {
                 metrics.reconcile_panicked(R::NAME);
-                self.retry(key, &format!("the reconcile panicked (a bug of this operator, please report it): {said}"));
+                self.retry(key, &format_args!("the reconcile panicked (a bug of this operator, please report it): {said}"));
                 ReconcileResult::Error
             }
             End::TimedOut => {
                 metrics.reconcile_timed_out(R::NAME);
-                self.retry(key, &format!("gave up after {took:?}"));
+                self.retry(key, &format_args!("gave up after {took:?}"));
                 ReconcileResult::Error
             }
-        };
-        metrics.reconciled(R::NAME, result, took);
+        }
     }
 
-    fn retry(&self, key: &Key, why: &str) {
-        let after = self.queue.retry(key.clone(), fastrand::f64());
+    fn retry(&self, key: &Key, why: &dyn std::fmt::Display) {
+        let after = self.again(key);
+        tracing::warn!(error = %why, ?after, "failed, will try again");
+    }
+
+    fn again(&self, key: &Key) -> Duration {
         self.tools.metrics.queue_retried(R::NAME);
-        tracing::warn!(error = why, ?after, "failed, will try again");
+        self.queue.retry(key.clone(), fastrand::f64())
     }
 
     fn context(&self, started: Instant) -> Context {
-        let Tools { client, field_manager, events, clock, metrics } = self.tools.clone();
+        let Tools { client, field_manager, events, clock, metrics, scope: _ } = self.tools.clone();
         Context {
             client,
             field_manager,
@@ -182,17 +211,6 @@ impl<R: Reconciler> Worker<R> {
             deadline: started + self.timeout,
         }
     }
-}
-
-/// An error with all its causes, in one line.
-fn chain(error: &Error) -> String {
-    let mut told = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        told = format!("{told}: {cause}");
-        source = cause.source();
-    }
-    told
 }
 
 fn said(panic: &(dyn std::any::Any + Send)) -> String {

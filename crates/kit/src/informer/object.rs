@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use super::blame;
 use crate::{Key, Row, slim::Meta};
 
 /// An object that is there and could not be decoded as what it should be.
@@ -12,7 +13,7 @@ use crate::{Key, Row, slim::Meta};
 pub struct Undecodable {
     /// Which object.
     pub meta: Meta,
-    /// Why not.
+    /// Which field is wrong, and what was expected there; not what it holds.
     pub error: String,
 }
 
@@ -27,7 +28,7 @@ impl<R: Row> Object<R> {
         // A row's decode is code of the application: one object that makes it panic must not end the watch of all others.
         let error = match catch_unwind(AssertUnwindSafe(|| R::decode(json))) {
             Ok(Ok(row)) => return Ok(Self::Row(Arc::new(row))),
-            Ok(Err(error)) => error.to_string(),
+            Ok(Err(error)) => blame::explain(json, &error),
             Err(_) => "decoding panicked".to_owned(),
         };
         Ok(Self::Undecodable(Arc::new(Undecodable { meta: Meta::decode(json)?, error })))
@@ -61,7 +62,7 @@ impl<R: Row> Object<R> {
         }
     }
 
-    fn uid(&self) -> &str {
+    pub(super) fn uid(&self) -> &str {
         match self {
             Self::Row(row) => row.uid(),
             Self::Undecodable(why) => why.meta.uid(),

@@ -122,6 +122,11 @@ impl<R: Row> Store<R> {
         })
     }
 
+    /// Waits until the object `key` with this UID is not there (any more).
+    pub fn gone(&self, key: &Key, uid: &str) -> impl Future<Output = ()> {
+        self.wait_until(move |content| content.get(key).is_none_or(|object| object.uid() != uid))
+    }
+
     /// Calls `listener` with everything that is there, and from then on with every change, in order. It is called in line: it
     /// must not block, and it must not add another listener. It may read the store, which has the change already.
     pub fn on_change(&self, listener: impl Fn(&Change<'_, R>) + Send + Sync + 'static) {

@@ -122,10 +122,7 @@ impl Elector {
 
     /// One try to become the leader.
     async fn acquire(&mut self) -> bool {
-        let problem = match self.look().await {
-            Ok(_) => None,
-            Err(problem) => Some(problem),
-        };
+        let problem = self.look().await.err();
         self.report(problem);
         self.fence.check().is_ok()
     }
@@ -133,14 +130,17 @@ impl Elector {
     /// Renews until stopped or lost.
     async fn hold(&mut self, stop: &CancellationToken) -> Ended {
         let mut last_problem = "no answer".to_owned();
+        let mut began = Instant::now();
         while let Some(lapse) = self.fence.lapses_at() {
-            let next = lapse.min(Instant::now() + self.election.retry_period);
+            // From start to start, as the fence counts: with answers that take seconds, a pause after each would be too long.
+            let next = lapse.min(began + self.election.retry_period);
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return self.release().await,
                 () = sleep_until(next) => {}
             }
-            if Instant::now() >= lapse {
+            began = Instant::now();
+            if began >= lapse {
                 break;
             }
             match timeout_at(lapse, self.renew()).await {
@@ -199,7 +199,9 @@ impl Elector {
         let options = PostParams::default();
         let written = match &step {
             Step::Create(lease) => self.call(self.leases.create(&options, lease)).await?,
-            Step::Replace(lease) => self.call(self.leases.replace(&self.election.name, &options, lease)).await?,
+            Step::Replace(lease) => {
+                self.call(self.leases.replace(&self.election.name, &options, lease)).await?
+            }
             Step::Wait { .. } => return Ok(()),
         };
         self.observed.note(Some(&written), Instant::now());

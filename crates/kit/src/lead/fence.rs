@@ -197,7 +197,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_wall_clock_set_back_changes_nothing() {
         let (fence, clock) = fence();
-        assert!(fence.renewed(Renewal { at: Instant::now(), wall: clock.now() + Duration::from_secs(21_600) }, 1));
+        assert!(
+            fence.renewed(Renewal { at: Instant::now(), wall: clock.now() + Duration::from_secs(21_600) }, 1)
+        );
         assert_eq!(fence.check(), Ok(()));
         advance(DEADLINE).await;
         assert_eq!(fence.check(), Err(NotLeader::Lapsed(DEADLINE)));

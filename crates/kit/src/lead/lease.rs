@@ -73,7 +73,8 @@ impl Observed {
         let seconds = self.spec().and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
         let claimed = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
         let valid_for = claimed.max(election.lease_duration);
-        let age = self.changed_at.map_or(Duration::ZERO, |changed_at| now.saturating_duration_since(changed_at));
+        let age =
+            self.changed_at.map_or(Duration::ZERO, |changed_at| now.saturating_duration_since(changed_at));
         valid_for.saturating_sub(age)
     }
 }

@@ -60,8 +60,11 @@ fn told(step: &Step) -> String {
     }
 }
 
-/// What was read after how many seconds; the answer is the last step.
-fn after(reads: &[(f64, Option<Lease>)]) -> String {
+/// After how many seconds what was read.
+type Read = (f64, Option<Lease>);
+
+/// The step after the last of `reads`.
+fn after(reads: &[Read]) -> String {
     let start = Instant::now();
     let mut observed = Observed::default();
     let mut last = String::new();
@@ -76,21 +79,33 @@ fn after(reads: &[(f64, Option<Lease>)]) -> String {
 #[test]
 fn a_lease_is_created_taken_renewed_or_waited_for() {
     let theirs = |version| Some(lease(version, "other", 15));
-    let table: &[(&str, &[(f64, Option<Lease>)], &str)] = &[
+    let table: &[(&str, &[Read], &str)] = &[
         (
             "no lease: it is created, as term 0",
             &[(0.0, None)],
             "create: holder me, 15 s, transitions 0, acquired 12:00:00, renewed 12:00:00",
         ),
-        ("first sight of another holder: a full duration, whatever its times say", &[(100.0, theirs("1"))], "wait for other, 15 s"),
+        (
+            "first sight of another holder: a full duration, whatever its times say",
+            &[(100.0, theirs("1"))],
+            "wait for other, 15 s",
+        ),
         ("seen unchanged for a while", &[(0.0, theirs("1")), (14.5, theirs("1"))], "wait for other, 0.5 s"),
         (
             "unchanged for a whole duration: taken",
             &[(0.0, theirs("1")), (15.0, theirs("1"))],
             "replace 1: holder me, 15 s, transitions 5, acquired 12:00:00, renewed 12:00:00",
         ),
-        ("any new version is a sign of life", &[(0.0, theirs("1")), (14.0, theirs("2")), (28.0, theirs("2"))], "wait for other, 1 s"),
-        ("an older version, too: a stale read may delay us, not hurry us", &[(0.0, theirs("2")), (14.0, theirs("1")), (28.0, theirs("1"))], "wait for other, 1 s"),
+        (
+            "any new version is a sign of life",
+            &[(0.0, theirs("1")), (14.0, theirs("2")), (28.0, theirs("2"))],
+            "wait for other, 1 s",
+        ),
+        (
+            "an older version, too: a stale read may delay us, not hurry us",
+            &[(0.0, theirs("2")), (14.0, theirs("1")), (28.0, theirs("1"))],
+            "wait for other, 1 s",
+        ),
         (
             "given back: taken at once",
             &[(0.0, Some(lease("3", "", 1)))],
@@ -101,10 +116,22 @@ fn a_lease_is_created_taken_renewed_or_waited_for() {
             &[(0.0, Some(lease("3", "me", 15)))],
             "replace 3: holder me, 15 s, transitions 4, acquired 18:00:00, renewed 12:00:00",
         ),
-        ("a longer duration than ours is respected", &[(0.0, Some(lease("1", "other", 60))), (59.0, Some(lease("1", "other", 60)))], "wait for other, 1 s"),
-        ("a shorter one does not hurry us", &[(0.0, Some(lease("1", "other", 1))), (14.0, Some(lease("1", "other", 1)))], "wait for other, 1 s"),
+        (
+            "a longer duration than ours is respected",
+            &[(0.0, Some(lease("1", "other", 60))), (59.0, Some(lease("1", "other", 60)))],
+            "wait for other, 1 s",
+        ),
+        (
+            "a shorter one does not hurry us",
+            &[(0.0, Some(lease("1", "other", 1))), (14.0, Some(lease("1", "other", 1)))],
+            "wait for other, 1 s",
+        ),
         ("nor does nonsense", &[(0.0, Some(lease("1", "other", -7)))], "wait for other, 15 s"),
-        ("deleted under a living holder: it may still write", &[(0.0, theirs("1")), (6.0, None)], "wait for other, 9 s"),
+        (
+            "deleted under a living holder: it may still write",
+            &[(0.0, theirs("1")), (6.0, None)],
+            "wait for other, 9 s",
+        ),
         (
             "deleted, and its holder's time is over: the count goes on",
             &[(0.0, theirs("1")), (15.0, None)],
@@ -165,7 +192,10 @@ fn times_that_could_not_keep_leaders_apart_are_refused_in_words() {
             times(15_000, 2_400, 2_000),
             "renew deadline 2.4s must be longer than 2.4s (retry period × 1.2): otherwise one failed renewal ends the leadership",
         ),
-        (times(15_500, 10_000, 2_000), "lease duration 15.5s must be whole seconds, as the Lease object has them"),
+        (
+            times(15_500, 10_000, 2_000),
+            "lease duration 15.5s must be whole seconds, as the Lease object has them",
+        ),
         (times(15_000, 10_000, 0), "retry period must be longer than zero"),
         (
             Election { name: String::new(), ..election() },

@@ -84,7 +84,7 @@ macro_rules! table {
 
 table! {
     reconcile: Counter "controller_runtime_reconcile_total" ["controller", "result"]
-        "Reconciles, by how they ended: success, requeue_after (waiting for something), error.";
+        "Reconciles, by how they ended: success, requeue_after (waiting for something), requeue (overtaken by another write), error.";
     reconcile_errors: Counter "controller_runtime_reconcile_errors_total" ["controller"]
         "Reconciles that failed.";
     terminal_errors: Counter "controller_runtime_terminal_reconcile_errors_total" ["controller"]

@@ -18,7 +18,7 @@ fn everything() -> Metrics {
     metrics.reconcile_timed_out("etcd");
     metrics.active_workers("etcd", 2);
     metrics.active_workers("etcd", -1);
-    metrics.queue_added("etcd", 0);
+    metrics.queue_adds("etcd", 1);
     metrics.queue_depth("etcd", -100, 3);
     metrics.queue_waited("etcd", ms(1));
     metrics.queue_worked("etcd", ms(1));

@@ -41,6 +41,7 @@ pub(crate) struct Order<K> {
     delayed_keys: HashMap<Ticket, K>,
     failures: HashMap<K, u32>,
     tickets: u64,
+    adds: u64,
 }
 
 /// Numbers every place in a line, so that a place can be given up without searching for it.
@@ -72,6 +73,7 @@ impl<K: Clone + Eq + Hash> Order<K> {
             delayed_keys: HashMap::new(),
             failures: HashMap::new(),
             tickets: 0,
+            adds: 0,
         }
     }
 
@@ -79,6 +81,9 @@ impl<K: Clone + Eq + Hash> Order<K> {
     pub(crate) fn add(&mut self, key: K, priority: Priority, now: Instant) {
         let ticket = self.ticket();
         let state = self.keys.entry(key.clone()).or_default();
+        if state.again.is_none() && state.ready.is_none() {
+            self.adds = self.adds.wrapping_add(1);
+        }
         if state.running.is_some() {
             state.again = state.again.max(Some(priority));
             return;
@@ -157,7 +162,11 @@ impl<K: Clone + Eq + Hash> Order<K> {
         let Some(state) = self.keys.get_mut(key) else { return Duration::ZERO };
         let took = state.running.take().map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         match state.again.take() {
-            Some(priority) => self.add(key.clone(), priority, now),
+            Some(priority) => {
+                // It was counted when it was asked for.
+                self.adds = self.adds.wrapping_sub(1);
+                self.add(key.clone(), priority, now);
+            }
             None if state.delayed.is_none() && state.ready.is_none() => {
                 self.keys.remove(key);
             }
@@ -174,6 +183,11 @@ impl<K: Clone + Eq + Hash> Order<K> {
     /// How many keys are ready, by priority.
     pub(crate) fn depth(&self, priority: Priority) -> usize {
         self.keys.values().filter(|s| s.ready.as_ref().is_some_and(|r| r.priority == priority)).count()
+    }
+
+    /// How often a key was added that was not waiting already: what client-go counts.
+    pub(crate) fn adds(&self) -> u64 {
+        self.adds
     }
 
     /// How many keys are ready or running.

@@ -122,6 +122,26 @@ fn a_delay_set_while_running_outlives_the_run() {
 }
 
 #[test]
+fn an_add_counts_once_until_the_key_is_handed_out() {
+    let start = Instant::now();
+    let mut order = Order::new();
+    order.add("a", LOW, start);
+    order.add("a", HIGH, start);
+    assert_eq!(order.adds(), 1);
+    assert!(order.take(start).is_some());
+    order.add("a", LOW, start);
+    order.add("a", HIGH, start);
+    assert_eq!(order.adds(), 2);
+    order.done(&"a", start);
+    assert_eq!(order.adds(), 2);
+    assert_eq!(drain(&mut order, start), ["a"]);
+    let later = start + Duration::from_secs(1);
+    order.add_at("a", later);
+    assert_eq!((order.adds(), drain(&mut order, later)), (2, vec!["a"]));
+    assert_eq!(order.adds(), 3);
+}
+
+#[test]
 fn an_idle_queue_holds_nothing() {
     let now = Instant::now();
     let mut order = Order::new();

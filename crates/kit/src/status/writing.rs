@@ -50,7 +50,8 @@ async fn status_is_written_once_and_only_to_the_subresource() {
     assert_eq!(server.requests().since(before).writes().told(), ["patch apps.kit.test/status default/a"]);
     let written = cx.writes.take();
     assert_eq!(written.len(), 1);
-    assert_eq!(written[0].resource_version.to_string(), main.metadata.resource_version.clone().unwrap());
+    let version = main.metadata.resource_version.clone().unwrap().parse().unwrap();
+    assert_eq!(written[0].made, crate::context::Made::Version(version));
     let managers: Vec<_> = main.managed_fields().iter().filter_map(|entry| entry.manager.clone()).collect();
     assert!(managers.contains(&"operator-status".to_owned()), "{managers:?}");
 }

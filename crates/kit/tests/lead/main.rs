@@ -12,7 +12,7 @@ use std::{
 };
 
 use kit::lead::{Ended, Loss};
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use world::{Fate, Fault, Replica, World};
@@ -20,7 +20,12 @@ use world::{Fate, Fault, Replica, World};
 /// Runs `story` in virtual time, in a runtime of its own that ends with it; `seed` fixes every jitter.
 fn play(seed: u64, story: impl Future<Output = ()>) {
     fastrand::seed(seed);
-    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap().block_on(story);
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+        .block_on(story);
 }
 
 const GAP: Duration = Duration::from_secs(5);
@@ -53,10 +58,14 @@ async fn one_leads_and_the_other_waits_however_their_clocks_differ() {
     let terms = world.terms();
     assert_eq!(terms.len(), 1);
     assert_eq!((terms[0].writer.as_str(), terms[0].token), ("replica-0-0", Some(0)));
-    assert!(standby.refused() > 500, "it tried all the time: {}", standby.refused());
+    assert!(standby.refused() > 300, "it tried all the time: {}", standby.refused());
     assert_eq!(leader.refused(), refused);
     assert_eq!(standby.leadership().to_string(), "replica-1-0 stands by, replica-0-0 leads");
-    assert_eq!(standby.leadership().since.unwrap().to_string(), "2026-01-01T18:00:00Z", "by the holder's clock");
+    assert_eq!(
+        standby.leadership().since.unwrap().to_string(),
+        "2026-01-01T18:00:00Z",
+        "by the holder's clock"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,18 +88,18 @@ async fn a_stopped_leader_gives_the_lease_back_and_the_next_need_not_wait() {
     standby.until_it_leads().await;
     assert!(stopped.elapsed() < seconds(4.5), "one retry period with its jitter: {:?}", stopped.elapsed());
     sleep(seconds(5.0)).await;
-    assert_eq!(leader.ends()[0].1, Ended::Released);
+    assert_eq!(leader.ends()[0], Ended::Released);
     assert_eq!(world.terms().len(), 2);
     assert_eq!(world.lease().await.spec.unwrap().lease_transitions, Some(1));
 }
 
 #[test]
 fn a_frozen_leader_writes_nothing_when_it_wakes_up_late() {
-    for frozen_after in 0..20 {
+    for frozen_after in 0..10 {
         play(frozen_after, async {
             let world = World::new();
             let (leader, standby) = leader_and_standby(&world).await;
-            sleep(Duration::from_millis(frozen_after * 110)).await;
+            sleep(Duration::from_millis(frozen_after * 220)).await;
             leader.freeze();
             standby.until_it_leads().await;
             sleep(seconds(20.0)).await;
@@ -102,7 +111,7 @@ fn a_frozen_leader_writes_nothing_when_it_wakes_up_late() {
             let terms = world.terms();
             assert_eq!(terms.len(), 2, "{terms:?}");
             assert!(terms[1].first - terms[0].last >= GAP);
-            assert!(matches!(leader.ends()[0].1, Ended::Lost(_)), "{:?}", leader.ends());
+            assert!(matches!(leader.ends()[0], Ended::Lost(_)), "{:?}", leader.ends());
         });
     }
 }
@@ -132,7 +141,7 @@ async fn a_leader_that_is_cut_off_steps_down_before_another_can_take_over() {
     standby.until_it_leads().await;
     let taken_over = cut.elapsed();
     assert!(taken_over >= seconds(13.0) && taken_over < seconds(20.0), "{taken_over:?}");
-    assert!(matches!(&leader.ends()[0].1, Ended::Lost(Loss::NotRenewed { .. })), "{:?}", leader.ends());
+    assert!(matches!(&leader.ends()[0], Ended::Lost(Loss::NotRenewed { .. })), "{:?}", leader.ends());
     // The line is repaired, and everything that was held arrives.
     sleep(seconds(20.0)).await;
     leader.reconnect();
@@ -140,6 +149,45 @@ async fn a_leader_that_is_cut_off_steps_down_before_another_can_take_over() {
     let terms = world.terms();
     assert_eq!(terms.len(), 2, "{terms:?}");
     assert!(terms[1].first - terms[0].last >= GAP, "{terms:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_renewals_fail_stops_in_time_though_its_writes_would_go_through() {
+    // Renewals are answered late, then not at all: what counts is when the last good one was sent.
+    let began = Instant::now();
+    let world = World::with_faults(move |_, request| {
+        let renewal = request.method() == "PUT" && request.uri().path().contains("leases");
+        let from_leader = request.headers()["user-agent"] == "replica-0";
+        match began.elapsed() {
+            _ if !(renewal && from_leader) => Fault::default(),
+            elapsed if elapsed < seconds(30.0) => Fault { after: seconds(4.5), ..Fault::default() },
+            _ => Fault { fate: Fate::RequestLost, ..Fault::default() },
+        }
+    });
+    let (_leader, standby) = leader_and_standby(&world).await;
+    standby.until_it_leads().await;
+    sleep(seconds(10.0)).await;
+    let terms = world.terms();
+    assert_eq!(terms.len(), 2, "{terms:?}");
+    assert!(terms[0].last > seconds(30.0), "it wrote to the end: {terms:?}");
+    assert!(terms[1].first - terms[0].last >= GAP, "{terms:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_that_find_the_lease_free_at_the_same_moment_one_gets_it() {
+    let world = World::with_faults(|_, request| {
+        let take = request.method() == "PUT" && request.uri().path().contains("leases");
+        Fault { before: if take { seconds(1.0) } else { Duration::ZERO }, ..Fault::default() }
+    });
+    let free =
+        json!({"metadata": {"name": "capstan"}, "spec": {"holderIdentity": "", "leaseTransitions": 7}});
+    world.by_hand().create(&PostParams::default(), &serde_json::from_value(free).unwrap()).await.unwrap();
+    let replicas =
+        [Replica::start(&world, 0, 6), Replica::start(&world, 1, -6), Replica::start(&world, 2, 0)];
+    sleep(seconds(60.0)).await;
+    let terms = world.terms();
+    assert_eq!((terms.len(), terms[0].token), (1, Some(8)), "{terms:?}");
+    assert_eq!(replicas.iter().filter(|replica| replica.leads()).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -157,7 +205,7 @@ async fn a_short_outage_costs_nothing() {
 #[test]
 fn one_failure_at_any_request_never_makes_two_leaders_nor_none() {
     for fate in [Fate::AnswerLost, Fate::Hangs, Fate::RequestLost, Fate::Refused(500)] {
-        for hit in 0..25 {
+        for hit in 0..12 {
             play(hit as u64, one_failure(fate, hit));
         }
     }
@@ -172,11 +220,11 @@ async fn one_failure(fate: Fate, hit: usize) {
         Fault { fate: if now { fate } else { Fate::Served }, ..Fault::default() }
     });
     let replicas = [Replica::start(&world, 0, 6), Replica::start(&world, 1, -6)];
-    sleep(seconds(45.0)).await;
+    sleep(seconds(30.0)).await;
     let terms = world.terms();
     assert_eq!(terms.len(), 1, "{fate:?} {hit}: one failure costs nobody the lead: {terms:?}");
     assert_eq!(replicas.iter().filter(|replica| replica.leads()).count(), 1);
-    assert!(terms[0].last > seconds(44.0), "{fate:?} {hit}: {terms:?}");
+    assert!(terms[0].last > seconds(29.0), "{fate:?} {hit}: {terms:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -216,7 +264,7 @@ async fn a_lease_taken_by_hand_ends_the_leadership_at_the_next_renewal() {
     edit(&world, json!({"spec": {"holderIdentity": "somebody"}})).await;
     sleep(seconds(2.1)).await;
     assert_eq!(leader.ends().len(), 1);
-    assert_eq!(leader.ends()[0].1, Ended::Lost(Loss::Taken("somebody".into())));
+    assert_eq!(leader.ends()[0], Ended::Lost(Loss::Taken("somebody".into())));
     // Whoever that was does not renew: one of ours takes over when its time is up.
     sleep(seconds(25.0)).await;
     let terms = world.terms();
@@ -227,7 +275,8 @@ async fn a_lease_taken_by_hand_ends_the_leadership_at_the_next_renewal() {
 async fn other_edits_of_the_lease_do_no_harm() {
     let world = World::new();
     let (leader, standby) = leader_and_standby(&world).await;
-    edit(&world, json!({"metadata": {"labels": {"touched": "yes"}}, "spec": {"leaseDurationSeconds": 1}})).await;
+    edit(&world, json!({"metadata": {"labels": {"touched": "yes"}}, "spec": {"leaseDurationSeconds": 1}}))
+        .await;
     sleep(seconds(30.0)).await;
     assert!(leader.leads() && !standby.leads());
     let lease = world.lease().await;
@@ -237,7 +286,7 @@ async fn other_edits_of_the_lease_do_no_harm() {
 
 #[test]
 fn reads_from_the_past_delay_a_takeover_and_never_hurry_it() {
-    for ago in 1..12 {
+    for ago in [1, 2, 5, 9] {
         play(ago as u64, async {
             let world = World::with_faults(move |n, _| Fault {
                 fate: if n % 3 == 0 { Fate::Stale(ago) } else { Fate::Served },

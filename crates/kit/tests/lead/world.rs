@@ -84,9 +84,13 @@ impl World {
     }
 
     /// `plan` says what happens to the n-th request of all.
-    pub(crate) fn with_faults(plan: impl Fn(usize, &Request<Body>) -> Fault + Send + Sync + 'static) -> Arc<Self> {
+    pub(crate) fn with_faults(
+        plan: impl Fn(usize, &Request<Body>) -> Fault + Send + Sync + 'static,
+    ) -> Arc<Self> {
         let server = Server::builder().without_controllers().build();
-        server.install(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}})).unwrap();
+        server
+            .install(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ops"}}))
+            .unwrap();
         server.install(witness("", "")).unwrap();
         Arc::new(Self {
             began: Instant::now(),
@@ -126,15 +130,24 @@ impl World {
             match terms.last_mut().filter(|term| term.writer == writer) {
                 Some(term) => term.last = at,
                 None => {
-                    assert!(terms.iter().all(|term| term.writer != writer), "{writer} writes again at {at:?}: {terms:?}");
+                    assert!(
+                        terms.iter().all(|term| term.writer != writer),
+                        "{writer} writes again at {at:?}: {terms:?}"
+                    );
                     terms.push(Term { writer, token: None, first: at, last: at });
                 }
             }
             let tokens: Vec<_> = terms.iter().filter_map(|term| term.token).collect();
             let term = terms.last_mut().expect("just there");
             if let Some(token) = token {
-                assert!(term.token.is_none_or(|same| same == token), "one term, one token: {token} in {term:?}");
-                assert!(term.token.is_some() || tokens.iter().all(|earlier| *earlier < token), "{token} after {tokens:?}");
+                assert!(
+                    term.token.is_none_or(|same| same == token),
+                    "one term, one token: {token} in {term:?}"
+                );
+                assert!(
+                    term.token.is_some() || tokens.iter().all(|earlier| *earlier < token),
+                    "{token} after {tokens:?}"
+                );
                 term.token = Some(token);
             }
         }
@@ -168,7 +181,11 @@ impl World {
         }
     }
 
-    async fn serve(&self, connection: &mut Connection, request: Request<Body>) -> Result<(u16, Bytes), BoxError> {
+    async fn serve(
+        &self,
+        connection: &mut Connection,
+        request: Request<Body>,
+    ) -> Result<(u16, Bytes), BoxError> {
         let (parts, body) = request.into_parts();
         let sent = body.collect().await?.to_bytes();
         let response = connection.call(Request::from_parts(parts.clone(), Full::new(sent.clone()))).await?;
@@ -180,7 +197,8 @@ impl World {
             } else {
                 let data = serde_json::from_slice::<Value>(&sent)?["data"].clone();
                 let (writer, token) = (data["writer"].as_str().unwrap(), data["token"].as_str().unwrap());
-                let commit = Commit { at: self.began.elapsed(), writer: writer.to_owned(), token: token.parse().ok() };
+                let commit =
+                    Commit { at: self.began.elapsed(), writer: writer.to_owned(), token: token.parse().ok() };
                 self.commits.lock().unwrap().push(commit);
             }
         }
@@ -230,7 +248,7 @@ struct Shared {
     freeze: Freeze,
     stop: CancellationToken,
     refused: AtomicUsize,
-    ends: Mutex<Vec<(Duration, Ended)>>,
+    ends: Mutex<Vec<Ended>>,
     leadership: Mutex<Option<watch::Receiver<Leadership>>>,
 }
 
@@ -282,8 +300,8 @@ impl Replica {
         self.shared.refused.load(Ordering::SeqCst)
     }
 
-    /// How and when its leaderships ended.
-    pub(crate) fn ends(&self) -> Vec<(Duration, Ended)> {
+    /// How its lives ended.
+    pub(crate) fn ends(&self) -> Vec<Ended> {
         self.shared.ends.lock().unwrap().clone()
     }
 
@@ -313,9 +331,7 @@ impl Replica {
                 ..Election::new("ops", "capstan")
             };
             let ended = self.live(election).await;
-            let lost = matches!(ended, Ended::Lost(_));
-            self.shared.ends.lock().unwrap().push((self.shared.world.began.elapsed(), ended));
-            if !lost {
+            if !matches!(ended, Ended::Lost(_)) {
                 return;
             }
             sleep(Duration::from_secs(1)).await;
@@ -326,7 +342,8 @@ impl Replica {
         let noon: jiff::Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
         let clock = Clock::starting_at(noon + self.shared.skew);
         let identity = election.identity.clone();
-        let (elector, fence) = Elector::new(self.client(Fence::open()), election, clock, Metrics::new()).unwrap();
+        let (elector, fence) =
+            Elector::new(self.client(Fence::open()), election, clock, Metrics::new()).unwrap();
         *self.shared.leadership.lock().unwrap() = Some(elector.leadership());
         let mut writes = pin!(self.write_for_ever(identity, self.client(fence.clone()), fence));
         let ended = tokio::select! {
@@ -334,6 +351,7 @@ impl Replica {
             () = &mut writes => unreachable!("it writes for ever"),
             ended = elector.run(self.shared.stop.clone()) => ended,
         };
+        self.shared.ends.lock().unwrap().push(ended.clone());
         // The process goes on for a while: nobody has told its writers yet.
         let _ = timeout(Duration::from_secs(1), writes).await;
         ended
@@ -351,18 +369,19 @@ impl Replica {
             {
                 self.shared.refused.fetch_add(1, Ordering::SeqCst);
             }
-            sleep(Duration::from_millis(300)).await;
+            sleep(Duration::from_millis(500)).await;
         }
     }
 
     fn client(&self, fence: Fence) -> kube::Client {
         let (world, cut) = (Arc::clone(&self.shared.world), self.shared.cut.subscribe());
-        let connection = world.server.connection(&format!("replica-{}", self.shared.number), User::admin());
+        let name = format!("replica-{}", self.shared.number);
+        let connection = world.server.connection(&name, User::admin());
         let service = tower::service_fn(move |request| {
             let (world, connection, cut) = (Arc::clone(&world), connection.clone(), cut.clone());
             async move { world.carry(connection, cut, request).await }
         });
-        layered(service, "ops", ClientOptions::new("test/1", Metrics::new()).fenced(fence))
+        layered(service, "ops", ClientOptions::new(name, Metrics::new()).fenced(fence))
     }
 }
 

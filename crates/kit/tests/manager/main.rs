@@ -1,0 +1,15 @@
+//! A manager and its controllers on an API server, in virtual time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod consistency;
+mod flags;
+mod metrics;
+mod replicas;
+mod scope;
+mod served;
+mod stop;
+mod triggers;
+mod unreadable;
+mod webhooks;
+mod workers;
+mod world;
