@@ -17,7 +17,7 @@ setup: ## Install what this machine lacks (the other targets call it)
 	@scripts/setup build
 
 demo: setup ## See an operator work: created, healed, crashed and resumed, on the in-process API server
-	@cargo run --quiet --package kit --example tour
+	@cargo run --quiet --example tour
 
 test: setup ## Run the tests
 	cargo test --workspace --quiet
@@ -32,7 +32,7 @@ bench: setup ## Measure against kube_runtime on the same objects in the same run
 campaign: setup ## Every crash and every stale read of every scenario, in full
 	CAPSTAN_CAMPAIGN=full cargo test --workspace --quiet campaign
 
-fuzz: setup ## Throw random bytes at what parses input (SECONDS=60 for each target)
+fuzz: setup ## Throw random bytes at what parses input (SECONDS_EACH=60)
 	@scripts/setup fuzz
 	@scripts/fuzz $${SECONDS_EACH:-60}
 

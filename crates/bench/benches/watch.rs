@@ -1,33 +1,100 @@
-//! `make bench`: see the crate's front page, and docs/benchmarks.md for what it found.
+//! `make bench`: see the crate's front page for how, and docs/benchmarks.md for what it found.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tables and progress are what this program is for")]
 
-use anyhow::Result;
-use bench::runs::{self, Subject};
-use clap::Parser;
+use std::process::{Command, ExitCode, Stdio};
 
+use anyhow::{Context as _, Result, ensure};
+use bench::{
+    objects::Objects,
+    report::Report,
+    runs::{self, SEED, Subject},
+};
+use clap::{Parser, Subcommand};
+use kit::Projection;
+use serde::{Serialize, de::DeserializeOwned};
+
+// All allocate with the same, and it gives back to the kernel what is free: resident is what is used.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Measures kit against kube_runtime.
 #[derive(Parser)]
 struct Args {
+    /// Few objects: seconds instead of minutes, for a first look.
     #[arg(long)]
-    what: String,
-    #[arg(long)]
-    subject: Option<Subject>,
-    #[arg(long, default_value_t = 100_000)]
-    objects: usize,
-    #[arg(long, default_value_t = 200_000)]
-    events: usize,
+    quick: bool,
+    /// What cargo adds by itself.
     #[arg(long, hide = true)]
     bench: bool,
+    #[command(subcommand)]
+    measurement: Option<Measurement>,
 }
 
-#[tokio::main(worker_threads = 2)]
-async fn main() -> Result<()> {
+/// One measurement, in a process of its own.
+#[derive(Subcommand, Clone)]
+enum Measurement {
+    #[command(hide = true)]
+    Memory { subject: Subject, objects: usize },
+    #[command(hide = true)]
+    Cost { objects: usize, events: usize, subject: Option<Subject> },
+    #[command(hide = true)]
+    Queues { keys: usize },
+}
+
+fn main() -> Result<ExitCode> {
     let args = Args::parse();
-    match (&*args.what, args.subject) {
-        ("memory", Some(s)) => eprintln!("{:?}", runs::memory(s, args.objects).await?),
-        ("cost", s) => eprintln!("{:?}", runs::cost(s, args.objects, args.events).await?),
-        _ => eprintln!("{:?}", runs::throughput(args.objects).await),
+    match args.measurement {
+        Some(measurement) => measure(measurement)?,
+        None => {
+            let (objects, events) = if args.quick { (5_000, 20_000) } else { (100_000, 200_000) };
+            let report = measure_all(objects, events)?;
+            println!("{report}");
+            if !report.passes() {
+                return Ok(ExitCode::FAILURE);
+            }
+        }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// As an operator runs: on all cores, but on as many for everyone.
+#[tokio::main(worker_threads = 2)]
+async fn measure(measurement: Measurement) -> Result<()> {
+    match measurement {
+        Measurement::Memory { subject, objects } => tell(runs::memory(subject, objects).await?),
+        Measurement::Cost { objects, events, subject } => tell(runs::cost(subject, objects, events).await?),
+        Measurement::Queues { keys } => tell(runs::throughput(keys).await),
+    }
+}
+
+fn tell(measured: impl Serialize) -> Result<()> {
+    println!("{}", serde_json::to_string(&measured)?);
     Ok(())
+}
+
+fn measure_all(objects: usize, events: usize) -> Result<Report> {
+    let (count, changes) = (objects.to_string(), events.to_string());
+    let (mut memory, mut cost) = (Vec::new(), Vec::new());
+    for subject in Subject::ALL {
+        // Free memory goes back at once, not in a moment: what is resident must not depend on when one looks.
+        let purge = Some(("MIMALLOC_PURGE_DELAY", "0"));
+        memory.push((subject, in_child(&["memory", &subject.name(), &count], purge)?));
+    }
+    let harness = in_child(&["cost", &count, &changes], None)?;
+    for subject in Subject::ALL {
+        cost.push((subject, in_child(&["cost", &count, &changes, &subject.name()], None)?));
+    }
+    let queues = in_child(&["queues", &count], None)?;
+    let sample = Objects::generate(1_000, SEED);
+    let sizes = (sample.mean_size(Projection::Whole), sample.mean_size(Projection::Metadata));
+    Ok(Report { objects, events, sizes, memory, harness, cost, queues })
+}
+
+fn in_child<T: DeserializeOwned>(measurement: &[&str], environment: Option<(&str, &str)>) -> Result<T> {
+    let name = measurement.join(" ");
+    eprintln!("measuring {name}");
+    let mut child = Command::new(std::env::current_exe()?);
+    let output = child.args(measurement).envs(environment).stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "{name}: {}", output.status);
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{name}: no result"))
 }

@@ -11,5 +11,6 @@ pub mod objects;
 pub mod peer_side;
 pub mod progress;
 mod queues;
+pub mod report;
 pub mod runs;
 pub mod server;

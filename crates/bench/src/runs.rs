@@ -48,6 +48,11 @@ impl Subject {
         }
     }
 
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
     fn cache(self, server: &Server) -> Box<dyn Any> {
         match self {
             Self::KitSlim => Box::new(kit_side::cache::<Slim<Pod>>(server)),

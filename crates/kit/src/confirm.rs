@@ -33,7 +33,8 @@ impl Context {
         let live = self.read(&target).await?;
         let live = live.and_then(|text| serde_json::from_str::<Version>(&text).ok());
         let same = live.is_some_and(|live| {
-            live.metadata.uid == main.meta().uid && live.metadata.resource_version == self.based_on(main, &target)
+            live.metadata.uid == main.meta().uid
+                && live.metadata.resource_version == self.based_on(main, &target)
         });
         if same { Ok(()) } else { Err(target.stale()) }
     }
@@ -67,7 +68,9 @@ mod tests {
 
         let is_stale = |answer: Result<()>| assert!(matches!(answer, Err(Error::Stale { .. })), "{answer:?}");
         let seen = api.get("a").await.unwrap();
-        api.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"by": "others"}}))).await.unwrap();
+        api.patch("a", &PatchParams::default(), &Patch::Merge(json!({"data": {"by": "others"}})))
+            .await
+            .unwrap();
         is_stale(cx.confirm(&seen).await);
         let seen = api.get("a").await.unwrap();
         api.delete("a", &DeleteParams::default()).await.unwrap();

@@ -90,7 +90,8 @@ impl Context {
     /// A context as a fresh process has it: nothing is remembered. The recorder brings its events to the server, if it is run.
     pub(crate) fn for_tests(client: kube::Client) -> (Self, crate::Recorder) {
         let (clock, metrics) = (Clock::starting_at(Timestamp::UNIX_EPOCH), Metrics::new());
-        let reporter = crate::Reporter { controller: "kit.test/operator".into(), instance: "operator-0".into() };
+        let reporter =
+            crate::Reporter { controller: "kit.test/operator".into(), instance: "operator-0".into() };
         let (events, recorder) = Events::new(client.clone(), reporter, clock, metrics.clone());
         let deadline = Instant::now() + std::time::Duration::from_secs(120);
         let (applied, writes) = (Arc::default(), Writes::default());

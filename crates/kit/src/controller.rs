@@ -111,7 +111,8 @@ impl<R: Reconciler> Run for Controller<R> {
     fn run(self: Box<Self>, stop: CancellationToken) -> futures::future::BoxFuture<'static, ()> {
         Box::pin(async move {
             self.tools.metrics.max_concurrent_reconciles(R::NAME, self.options.workers);
-            let resync = resync::run(self.main.clone(), self.queue.clone(), self.options.resync, stop.clone());
+            let resync =
+                resync::run(self.main.clone(), self.queue.clone(), self.options.resync, stop.clone());
             let worker = Worker {
                 reconciler: self.reconciler,
                 queue: self.queue,

@@ -48,7 +48,9 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 pub enum ManagerError {
     /// No API server is configured.
-    #[error("cannot tell where the API server is: {why}. Set --kubeconfig and --context, or run in a cluster")]
+    #[error(
+        "cannot tell where the API server is: {why}. Set --kubeconfig and --context, or run in a cluster"
+    )]
     Unconfigured {
         /// What was tried, and why it failed.
         why: String,
@@ -115,7 +117,8 @@ impl Manager {
             Some(election) => {
                 access.extend(access::of_lease(&election));
                 // Its own connections: a renewal must not queue behind writes.
-                let (elector, fence) = Elector::new(client(Fence::open())?, election, clock, metrics.clone())?;
+                let (elector, fence) =
+                    Elector::new(client(Fence::open())?, election, clock, metrics.clone())?;
                 show(&admin, elector.leadership());
                 (Some(elector), fence)
             }
@@ -125,7 +128,8 @@ impl Manager {
         let (events, recorder) = Events::new(fenced.clone(), reporter, clock, metrics.clone());
         let resolved = watch::Sender::new(scope.clone());
         let field_manager = setup.field_manager.into();
-        let tools = Tools { client: fenced, field_manager, events, clock, metrics, scope: resolved.subscribe() };
+        let tools =
+            Tools { client: fenced, field_manager, events, clock, metrics, scope: resolved.subscribe() };
         Ok(Self {
             name,
             namespace,
@@ -159,7 +163,8 @@ impl Manager {
         select: Select,
         indexes: impl FnOnce(Informer<R>) -> Informer<R>,
     ) -> Store<R> {
-        let informer = Informer::new(self.free.clone(), select, self.resolved.subscribe(), self.tools.metrics.clone());
+        let informer =
+            Informer::new(self.free.clone(), select, self.resolved.subscribe(), self.tools.metrics.clone());
         let owner = |row: &R| row.controller().map(|owner| owner.uid.to_string()).into_iter().collect();
         let informer = indexes(informer.index("owner", owner));
         let store = informer.store();
@@ -195,10 +200,12 @@ impl Manager {
         self.access.extend(R::access());
         let queue = Run::queue(&controller);
         let state = queue.clone();
-        self.admin.state(format!("queue-{}", R::NAME), move || state.look(|order| {
-            let running: Vec<String> = order.running().map(|(key, _)| key.to_string()).collect();
-            json!({"busy": order.busy(), "running": running})
-        }));
+        self.admin.state(format!("queue-{}", R::NAME), move || {
+            state.look(|order| {
+                let running: Vec<String> = order.running().map(|(key, _)| key.to_string()).collect();
+                json!({"busy": order.busy(), "running": running})
+            })
+        });
         let metrics = self.tools.metrics.clone();
         self.tools.metrics.on_scrape(move || measure(&metrics, R::NAME, &queue));
         self.controllers.push(Box::new(controller));
@@ -207,13 +214,18 @@ impl Manager {
     /// Runs `task` from start to stop, on every replica, whether it leads or not: a server, or something that is polled. It should
     /// end when its token is cancelled. If it panics or ends before, the operator goes on and says so in its log and in
     /// `/readyz`.
-    pub fn background<F>(&mut self, name: &'static str, task: impl FnOnce(CancellationToken) -> F + Send + 'static)
-    where
+    pub fn background<F>(
+        &mut self,
+        name: &'static str,
+        task: impl FnOnce(CancellationToken) -> F + Send + 'static,
+    ) where
         F: Future<Output = ()> + Send + 'static,
     {
         let ended = Arc::new(OnceLock::new());
         let known = ended.clone();
-        self.admin.ready(format!("background-{name}"), move || known.get().map_or(Ok(()), |why: &String| Err(why.clone())));
+        self.admin.ready(format!("background-{name}"), move || {
+            known.get().map_or(Ok(()), |why: &String| Err(why.clone()))
+        });
         let task = move |stop: CancellationToken| async move {
             let panicked = AssertUnwindSafe(task(stop.clone())).catch_unwind().await.is_err();
             if panicked || !stop.is_cancelled() {
@@ -269,7 +281,8 @@ impl Manager {
         let serve = self.bound.take().map(|bound| Box::new(move |stop| bound.run(stop).boxed()) as Task);
         let (free, metrics) = (self.free.clone(), self.tools.metrics.clone());
         let (asked, resolved) = (self.scope.subscribe(), self.resolved.clone());
-        let resolve: Task = Box::new(move |stop| Box::pin(scope::resolve(free, asked, resolved, metrics, stop)));
+        let resolve: Task =
+            Box::new(move |stop| Box::pin(scope::resolve(free, asked, resolved, metrics, stop)));
         let background = self.background.into_iter().chain([resolve]).chain(serve);
         let mut running = Running::start(background, self.recorder, self.graceful_shutdown_timeout);
         match self.elector {

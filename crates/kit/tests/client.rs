@@ -14,6 +14,7 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use kit::{
     client::{ClientOptions, Deadline, RetryBudget, layered},
+    lead::{Election, Elector, is_not_leader},
     metrics::Metrics,
 };
 use kube::client::Body;
@@ -276,4 +277,24 @@ async fn the_server_is_told_who_calls() {
         Ok(answer(if named { 200 } else { 400 }))
     });
     assert_eq!(send(&client, "GET", "/version").await.unwrap(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_may_read_ask_and_try_but_not_write() {
+    let (unfenced, _) = client(options(), |_, _| async { Ok(answer(404)) });
+    let clock = kit::Clock::starting_at(jiff::Timestamp::UNIX_EPOCH);
+    let (_, fence) = Elector::new(unfenced, Election::new("ops", "capstan"), clock, Metrics::new()).unwrap();
+    let (client, count) = client(options().fenced(fence), |_, _| async { Ok(answer(200)) });
+    for (method, path) in [
+        ("GET", "/api/v1/namespaces/a/pods"),
+        ("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
+        ("PATCH", "/api/v1/namespaces/a/pods/p?dryRun=All"),
+    ] {
+        assert_eq!(send(&client, method, path).await.unwrap(), StatusCode::OK, "{method} {path}");
+    }
+    for method in ["POST", "PUT", "PATCH", "DELETE"] {
+        let error = send(&client, method, "/api/v1/namespaces/a/pods/p").await.unwrap_err();
+        assert!(is_not_leader(&error), "{method}: {error}");
+    }
+    assert_eq!(count.load(Ordering::SeqCst), 3, "refused before the server saw it");
 }

@@ -1,3 +1,5 @@
+//! Which requests a rule meets, how often, and who is dead.
+
 use bytes::Bytes;
 use jiff::Timestamp;
 

@@ -1,3 +1,5 @@
+//! Names, labels, finalizers and what an update may not touch.
+
 use std::sync::Arc;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What single kinds obey: fixed fields, grace, the keys of Secrets.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Revisions, expectations, the past, and its compaction.
+
 use serde_json::json;
 
 use super::*;

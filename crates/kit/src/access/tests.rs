@@ -1,3 +1,5 @@
+//! The generated roles on a server that enforces them.
+
 use std::sync::Arc;
 
 use apiserver::Server;

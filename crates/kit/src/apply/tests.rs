@@ -1,3 +1,5 @@
+//! Apply on a server: nothing is sent for nothing, and what others own stays.
+
 use apiserver::Server;
 use k8s_openapi::api::{
     apps::v1::StatefulSet,

@@ -71,15 +71,21 @@ impl Consistency {
     /// Remembers what the reconcile of `key` wrote.
     pub(super) fn wrote(&self, key: &Key, writes: Vec<Write>) {
         let mut wrote = self.wrote.lock().unwrap_or_else(PoisonError::into_inner);
-        if writes.is_empty() { wrote.remove(key) } else { wrote.insert(key.clone(), writes) };
+        if writes.is_empty() {
+            wrote.remove(key)
+        } else {
+            wrote.insert(key.clone(), writes)
+        };
     }
 
     /// What to wait for before `key` may be reconciled; `None` when the caches have seen all of its writes.
     pub(super) fn behind(&self, key: &Key) -> Option<impl Future<Output = bool> + Send + 'static> {
         let wrote = self.wrote.lock().unwrap_or_else(PoisonError::into_inner);
         let caches = |write: &Write| self.caches.get(&write.kind).into_iter().flatten();
-        let waits = wrote.get(key)?.iter().flat_map(|write| caches(write).map(|cache| cache.seen(write.clone())));
-        let missing: Vec<_> = waits.filter_map(|mut wait| (&mut wait).now_or_never().is_none().then_some(wait)).collect();
+        let waits =
+            wrote.get(key)?.iter().flat_map(|write| caches(write).map(|cache| cache.seen(write.clone())));
+        let missing: Vec<_> =
+            waits.filter_map(|mut wait| (&mut wait).now_or_never().is_none().then_some(wait)).collect();
         (!missing.is_empty())
             .then(|| async { tokio::time::timeout(PATIENCE, join_all(missing)).await.is_ok() })
     }

@@ -20,7 +20,12 @@ use crate::{
 /// The period is walked in this many steps.
 const STEPS: u32 = 600;
 
-pub(super) async fn run<R: Row>(store: Store<R>, queue: Arc<Queue<Key>>, period: Duration, stop: CancellationToken) {
+pub(super) async fn run<R: Row>(
+    store: Store<R>,
+    queue: Arc<Queue<Key>>,
+    period: Duration,
+    stop: CancellationToken,
+) {
     let step = period / STEPS;
     if step.is_zero() {
         return;

@@ -79,10 +79,14 @@ mod tests {
     #[test]
     fn a_childs_owners_are_found_by_kind_in_its_namespace_or_outside_of_all() {
         let (pod, other, node) = (child("Pod", "a"), child("Pod", "b"), child("Node", "n"));
-        let check = |old: Option<&Arc<ConfigMap>>, new: Option<&Arc<ConfigMap>>, owner: KindId, expected: &[Key]| {
-            let key = &Key::new("ns", "c");
-            assert_eq!(owners(&Change { key, old, new, undecodable: None, initial: false }, &owner), expected);
-        };
+        let check =
+            |old: Option<&Arc<ConfigMap>>, new: Option<&Arc<ConfigMap>>, owner: KindId, expected: &[Key]| {
+                let key = &Key::new("ns", "c");
+                assert_eq!(
+                    owners(&Change { key, old, new, undecodable: None, initial: false }, &owner),
+                    expected
+                );
+            };
         let (a, b) = (Key::new("ns", "a"), Key::new("ns", "b"));
         check(None, Some(&pod), KindId::of::<Pod>(), &[a.clone()]);
         check(Some(&pod), Some(&pod), KindId::of::<Pod>(), &[a.clone()]);

@@ -177,7 +177,12 @@ impl<R: Reconciler> Worker<R> {
             }
             End::Panicked(said) => {
                 metrics.reconcile_panicked(R::NAME);
-                self.retry(key, &format_args!("the reconcile panicked (a bug of this operator, please report it): {said}"));
+                self.retry(
+                    key,
+                    &format_args!(
+                        "the reconcile panicked (a bug of this operator, please report it): {said}"
+                    ),
+                );
                 ReconcileResult::Error
             }
             End::TimedOut => {

@@ -1,3 +1,5 @@
+//! Events on a server: told once, counted up, limited, never in the way.
+
 use apiserver::{Fault, Server, When};
 use k8s_openapi::api::{
     core::v1::{ConfigMap, Namespace},

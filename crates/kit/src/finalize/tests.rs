@@ -1,3 +1,5 @@
+//! Finalizers on a server, beside those of others.
+
 use apiserver::Server;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;

@@ -1,3 +1,5 @@
+//! What flags mean, and which are refused with which words.
+
 use std::collections::BTreeSet;
 
 use clap::{CommandFactory as _, Parser};

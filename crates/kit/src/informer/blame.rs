@@ -14,7 +14,7 @@ pub(super) fn explain(json: &[u8], error: &serde_json::Error) -> String {
 fn without_values(message: &str) -> String {
     let message = message.split(" at line ").next().unwrap_or_default();
     let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected);
-    let found = |rest: &str| match rest.split_whitespace().next().unwrap_or_default() {
+    let found = |rest: &str| match rest.split([' ', ',']).next().unwrap_or_default() {
         "floating" => "a floating point number",
         "integer" => "an integer",
         "string" => "a string",
@@ -80,6 +80,8 @@ impl Walk<'_> {
                 self.at >= self.offset
             }
             Some(_) => {
+                // One at least, so that what is no JSON is walked to its end, too.
+                self.at += 1;
                 while self.json.get(self.at).is_some_and(|byte| !b",]} \t\r\n".contains(byte)) {
                     self.at += 1;
                 }
@@ -193,7 +195,8 @@ mod tests {
 
     #[test]
     fn the_field_is_named_and_its_value_is_not() {
-        let with = |spec: &str| format!(r#"{{"metadata":{{"name":"x","managedFields":[{{}}]}},"spec":{spec}}}"#);
+        let with =
+            |spec: &str| format!(r#"{{"metadata":{{"name":"x","managedFields":[{{}}]}},"spec":{spec}}}"#);
         check(&with(r#"{"copies":"hunter2"}"#), "spec.copies: a string, expected u8");
         check(&with(r#"{"copies":300}"#), "spec.copies: an integer, expected u8");
         check(&with(r#"{"copies":-1}"#), "spec.copies: an integer, expected u8");
@@ -202,12 +205,24 @@ mod tests {
         check(&with(r#"{"copies":["hunter2"]}"#), "spec.copies: a list, expected u8");
         check(&with(r#"{"copies":null}"#), "spec.copies: null, expected u8");
         check(&with(r#"{"mode":"Safe"}"#), "spec: the field `copies` is missing");
-        check(&with(r#"{"copies":1,"mode":"hunter2"}"#), "spec.mode: an unknown value, expected `Fast` or `Safe`");
-        check(&with(r#"{"copies":1,"users":[{"name":"a"},{"name":["hunter2"]}]}"#), "spec.users[1].name: a list, expected a string");
-        check(&with(r#"{"copies":1,"users":[{"name":"a"},{"Name":"hunter2"}]}"#), "spec.users[1]: the field `name` is missing");
+        check(
+            &with(r#"{"copies":1,"mode":"hunter2"}"#),
+            "spec.mode: an unknown value, expected `Fast` or `Safe`",
+        );
+        check(
+            &with(r#"{"copies":1,"users":[{"name":"a"},{"name":["hunter2"]}]}"#),
+            "spec.users[1].name: a list, expected a string",
+        );
+        check(
+            &with(r#"{"copies":1,"users":[{"name":"a"},{"Name":"hunter2"}]}"#),
+            "spec.users[1]: the field `name` is missing",
+        );
         check(&with(r#"{"copies":1,"users":{}}"#), "spec.users: a map, expected a sequence");
         check(r#"{"metadata":{"name":"x"}}"#, "the object: the field `spec` is missing");
-        check("{\n  \"metadata\": {},\n  \"spec\": {\n    \"copies\": \"a, expected hunter2 \\\" x\"\n  }\n}", "spec.copies: a string, expected u8");
+        check(
+            "{\n  \"metadata\": {},\n  \"spec\": {\n    \"copies\": \"a, expected hunter2 \\\" x\"\n  }\n}",
+            "spec.copies: a string, expected u8",
+        );
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The rules of the lease, without I/O: what was seen, and what to do about it. They are client-go's, with two additions, both
 //! on the safe side: a duration in the lease that is shorter than ours does not hurry us, and a lease that vanishes under a
 //! living holder is not free until that holder's time is over.
+//!
+//! Known limit: a lease that is deleted by hand is free to a replica that has never seen it, as on the first start. If one starts
+//! in the seconds before the leader puts the lease back, both can write until the leader's next renewal.
 
 use std::time::Duration;
 

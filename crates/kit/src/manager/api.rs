@@ -22,7 +22,10 @@ pub struct Api(Box<dyn Fn(ClientOptions) -> crate::Result<kube::Client> + Send +
 impl Api {
     /// The server of this context of this kubeconfig, or of the cluster that we run in, or of the user's kubeconfig; and the
     /// namespace that is ours there.
-    pub async fn load(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<(Self, String), ManagerError> {
+    pub async fn load(
+        kubeconfig: Option<&Path>,
+        context: Option<&str>,
+    ) -> Result<(Self, String), ManagerError> {
         let config = configuration(kubeconfig, context).await?;
         let namespace = config.default_namespace.clone();
         Ok((Self::at(config), namespace))
@@ -58,13 +61,19 @@ async fn configuration(kubeconfig: Option<&Path>, context: Option<&str>) -> Resu
     if let Some(file) = kubeconfig {
         let what = format!("kubeconfig {}", file.display());
         let read = Kubeconfig::read_from(file).map_err(|error| unconfigured(&what, &error))?;
-        return Config::from_custom_kubeconfig(read, &options).await.map_err(|error| unconfigured(&what, &error));
+        return Config::from_custom_kubeconfig(read, &options)
+            .await
+            .map_err(|error| unconfigured(&what, &error));
     }
     // Whoever names a context means one of their own kubeconfig.
-    if context.is_none() && let Ok(config) = Config::incluster() {
+    if context.is_none()
+        && let Ok(config) = Config::incluster()
+    {
         return Ok(config);
     }
-    Config::from_kubeconfig(&options).await.map_err(|error| unconfigured("not in a cluster, and the kubeconfig", &error))
+    Config::from_kubeconfig(&options)
+        .await
+        .map_err(|error| unconfigured("not in a cluster, and the kubeconfig", &error))
 }
 
 #[cfg(test)]
@@ -89,21 +98,32 @@ users:
     async fn a_kubeconfig_and_a_context_of_it_say_where_the_server_is_and_which_namespace_is_ours() {
         let file = std::env::temp_dir().join(format!("kit-kubeconfig-{}", std::process::id()));
         std::fs::write(&file, TWO_CONTEXTS).unwrap();
-        for (context, server, namespace) in
-            [(None, "https://one.example:6443/", "default"), (Some("two"), "https://two.example:6443/", "operators")]
-        {
+        for (context, server, namespace) in [
+            (None, "https://one.example:6443/", "default"),
+            (Some("two"), "https://two.example:6443/", "operators"),
+        ] {
             let config = configuration(Some(&file), context).await.unwrap();
-            assert_eq!((config.cluster_url.to_string(), &*config.default_namespace), (server.to_owned(), namespace));
+            assert_eq!(
+                (config.cluster_url.to_string(), &*config.default_namespace),
+                (server.to_owned(), namespace)
+            );
         }
-        let Err(error) = configuration(Some(&file), Some("three")).await else { panic!("there is no such context") };
+        let Err(error) = configuration(Some(&file), Some("three")).await else {
+            panic!("there is no such context")
+        };
         std::fs::remove_file(&file).unwrap();
         let told = error.to_string();
-        assert!(told.contains("kubeconfig /") && told.contains("three") && told.contains("--context"), "{told}");
+        assert!(
+            told.contains("kubeconfig /") && told.contains("three") && told.contains("--context"),
+            "{told}"
+        );
     }
 
     #[tokio::test]
     async fn a_kubeconfig_that_is_not_there_is_named() {
-        let Err(error) = configuration(Some(Path::new("/no/such/file")), None).await else { panic!("it is not there") };
+        let Err(error) = configuration(Some(Path::new("/no/such/file")), None).await else {
+            panic!("it is not there")
+        };
         assert!(error.to_string().contains("/no/such/file"), "{error}");
     }
 }

@@ -58,8 +58,12 @@ impl Drop for Group {
 
 impl Running {
     pub(super) fn start(tasks: impl Iterator<Item = Task>, recorder: Recorder, patience: Duration) -> Self {
-        let mut running =
-            Self { workers: Group::default(), recorder: Group::default(), background: Group::default(), patience };
+        let mut running = Self {
+            workers: Group::default(),
+            recorder: Group::default(),
+            background: Group::default(),
+            patience,
+        };
         tasks.for_each(|task| running.background.spawn(task));
         running.recorder.spawn(|stop| Box::pin(recorder.run(stop)));
         running

@@ -84,7 +84,8 @@ impl Setup {
     ) -> Self {
         let (defaults, namespace) = (Self::new(name, api), namespace.into());
         let election = config.election.as_ref().map(|election| {
-            let ElectionConfig { namespace: named, lease_duration, renew_deadline, retry_period } = election.clone();
+            let ElectionConfig { namespace: named, lease_duration, renew_deadline, retry_period } =
+                election.clone();
             let home = named.unwrap_or_else(|| namespace.clone());
             Election { lease_duration, renew_deadline, retry_period, ..Election::new(home, &*defaults.name) }
         });

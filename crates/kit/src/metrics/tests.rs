@@ -1,3 +1,5 @@
+//! What is served is what the table says, under the labels that dashboards use.
+
 use std::{collections::BTreeSet, time::Duration};
 
 use expect_test::{Expect, expect};
@@ -81,10 +83,11 @@ fn reconciles_are_counted_as_controller_runtime_does() {
         &everything(),
         "controller_runtime_reconcile_total",
         &expect![[r#"
-        controller_runtime_reconcile_total{controller="etcd",result="error"} 1
-        controller_runtime_reconcile_total{controller="etcd",result="requeue_after"} 0
-        controller_runtime_reconcile_total{controller="etcd",result="success"} 1
-    "#]],
+            controller_runtime_reconcile_total{controller="etcd",result="error"} 1
+            controller_runtime_reconcile_total{controller="etcd",result="requeue"} 0
+            controller_runtime_reconcile_total{controller="etcd",result="requeue_after"} 0
+            controller_runtime_reconcile_total{controller="etcd",result="success"} 1
+        "#]],
     );
     check(
         &everything(),
@@ -117,16 +120,17 @@ fn a_controller_that_has_just_started_shows_its_counters_at_zero() {
         &metrics,
         "controller_runtime",
         &expect![[r#"
-        controller_runtime_reconcile_total{controller="etcd",result="error"} 0
-        controller_runtime_reconcile_total{controller="etcd",result="requeue_after"} 0
-        controller_runtime_reconcile_total{controller="etcd",result="success"} 0
-        controller_runtime_reconcile_errors_total{controller="etcd"} 0
-        controller_runtime_terminal_reconcile_errors_total{controller="etcd"} 0
-        controller_runtime_reconcile_panics_total{controller="etcd"} 0
-        controller_runtime_reconcile_timeouts_total{controller="etcd"} 0
-        controller_runtime_max_concurrent_reconciles{controller="etcd"} 4.0
-        controller_runtime_active_workers{controller="etcd"} 0.0
-    "#]],
+            controller_runtime_reconcile_total{controller="etcd",result="error"} 0
+            controller_runtime_reconcile_total{controller="etcd",result="requeue"} 0
+            controller_runtime_reconcile_total{controller="etcd",result="requeue_after"} 0
+            controller_runtime_reconcile_total{controller="etcd",result="success"} 0
+            controller_runtime_reconcile_errors_total{controller="etcd"} 0
+            controller_runtime_terminal_reconcile_errors_total{controller="etcd"} 0
+            controller_runtime_reconcile_panics_total{controller="etcd"} 0
+            controller_runtime_reconcile_timeouts_total{controller="etcd"} 0
+            controller_runtime_max_concurrent_reconciles{controller="etcd"} 4.0
+            controller_runtime_active_workers{controller="etcd"} 0.0
+        "#]],
     );
 }
 

@@ -1,3 +1,5 @@
+//! Status on a server: written when there is news, to the right object only.
+
 use apiserver::Server;
 use kube::{Api, CustomResource, ResourceExt as _};
 use schemars::JsonSchema;

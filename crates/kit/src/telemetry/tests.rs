@@ -1,3 +1,5 @@
+//! Log lines in every format.
+
 use std::{
     io::Write,
     sync::{Arc, Mutex},

@@ -245,7 +245,7 @@ async fn a_deleted_lease_is_put_back_by_its_holder_and_the_count_goes_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_standby_does_not_use_the_moment_when_a_lease_is_deleted() {
-    // The leader's requests to the election are slow, so that the standby sees first that the lease is gone.
+    // The leader is cut off, so that it cannot put the lease back; but its fence is still open.
     let world = World::new();
     let (leader, standby) = leader_and_standby(&world).await;
     leader.cut();

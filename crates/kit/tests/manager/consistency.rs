@@ -18,7 +18,10 @@ async fn a_reconcile_waits_until_the_cache_has_seen_the_last_write() {
     let user = user(&server);
     user.create("a").await;
     pass(seconds(1)).await;
-    assert!(user.children().get_opt("a").await.unwrap().is_some(), "the child is there, and nobody has heard of it");
+    assert!(
+        user.children().get_opt("a").await.unwrap().is_some(),
+        "the child is there, and nobody has heard of it"
+    );
     user.resize("a", 2).await;
     pass(seconds(3)).await;
     assert_eq!(operator.notes.count("a"), 1, "the edit waits");

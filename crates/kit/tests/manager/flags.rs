@@ -48,13 +48,22 @@ async fn every_flag_arrives_where_it_belongs() {
     assert_eq!(setup.scope, Scope::Only(["a", "b"].map(String::from).into()));
     assert_eq!((&*setup.name, &*setup.namespace, &*setup.field_manager), ("probe", "operators", "somebody"));
     let controllers = &setup.controllers;
-    assert_eq!((controllers.workers, controllers.reconcile_timeout, controllers.resync), (3, seconds(30), seconds(3600)));
-    assert_eq!((setup.graceful_shutdown_timeout, setup.request_timeout, setup.max_writes_in_flight), (seconds(5), seconds(7), 4));
+    assert_eq!(
+        (controllers.workers, controllers.reconcile_timeout, controllers.resync),
+        (3, seconds(30), seconds(3600))
+    );
+    assert_eq!(
+        (setup.graceful_shutdown_timeout, setup.request_timeout, setup.max_writes_in_flight),
+        (seconds(5), seconds(7), 4)
+    );
     assert_eq!(setup.metrics_listen, Listen::At { host: "127.0.0.1".into(), port: 1 });
     assert_eq!(setup.health_listen, Listen::Off);
     let election = setup.election.unwrap();
     assert_eq!((&*election.namespace, &*election.name), ("leases", "probe"));
-    assert_eq!((election.lease_duration, election.renew_deadline, election.retry_period), (seconds(30), seconds(20), seconds(3)));
+    assert_eq!(
+        (election.lease_duration, election.renew_deadline, election.retry_period),
+        (seconds(30), seconds(20), seconds(3))
+    );
     assert!(!election.identity.is_empty() && election.release_on_stop);
 }
 
@@ -72,7 +81,10 @@ async fn the_defaults_of_flags_and_code_are_the_same() {
     assert_eq!(flags.controllers.workers, code.controllers.workers);
     assert_eq!(flags.controllers.reconcile_timeout, code.controllers.reconcile_timeout);
     assert_eq!(flags.controllers.resync, kit::ControllerOptions::default().resync);
-    assert_eq!((flags.request_timeout, flags.max_writes_in_flight), (code.request_timeout, code.max_writes_in_flight));
+    assert_eq!(
+        (flags.request_timeout, flags.max_writes_in_flight),
+        (code.request_timeout, code.max_writes_in_flight)
+    );
     assert_eq!(flags.graceful_shutdown_timeout, code.graceful_shutdown_timeout);
     assert_eq!(flags.field_manager, code.field_manager);
 }

@@ -13,7 +13,12 @@ async fn a_known_story_gives_exactly_these_numbers() {
     setup.election = Some(Election { identity: "me".into(), ..Election::new("default", "probe") });
     let operator = start_with(
         setup,
-        &[("a", &[Do::Apply("one")]), ("b", &[Do::Fail, Do::Panic]), ("c", &[Do::Terminal]), ("d", &[Do::Wait(seconds(30)), Do::Stale])],
+        &[
+            ("a", &[Do::Apply("one")]),
+            ("b", &[Do::Fail, Do::Panic]),
+            ("c", &[Do::Terminal]),
+            ("d", &[Do::Wait(seconds(30)), Do::Stale]),
+        ],
     );
     let user = user(&server);
     for name in ["a", "b", "c", "d"] {
@@ -24,9 +29,20 @@ async fn a_known_story_gives_exactly_these_numbers() {
     pass(seconds(60)).await;
 
     let text = operator.metrics.encode();
-    let families = ["controller_runtime_reconcile", "controller_runtime_terminal", "controller_runtime_active", "controller_runtime_max", "workqueue_", "leader_", "informer_", "capstan_events"];
+    let families = [
+        "controller_runtime_reconcile",
+        "controller_runtime_terminal",
+        "controller_runtime_active",
+        "controller_runtime_max",
+        "workqueue_",
+        "leader_",
+        "informer_",
+        "capstan_events",
+    ];
     let lines = text.lines().filter(|line| families.iter().any(|family| line.starts_with(family)));
-    let lines = lines.filter(|line| !line.contains("_bucket") && !line.contains("_sum") && !line.contains("resource_version"));
+    let lines = lines.filter(|line| {
+        !line.contains("_bucket") && !line.contains("_sum") && !line.contains("resource_version")
+    });
     let told: String = lines.map(|line| format!("{line}\n")).collect();
     expect![[r#"
         controller_runtime_reconcile_total{controller="probe",result="error"} 3
@@ -54,6 +70,7 @@ async fn a_known_story_gives_exactly_these_numbers() {
         informer_objects{kind="Task"} 4.0
         informer_undecodable_objects{kind="ConfigMap"} 0.0
         informer_undecodable_objects{kind="Task"} 0.0
-    "#]].assert_eq(&told);
+    "#]]
+    .assert_eq(&told);
     operator.stop().await.unwrap();
 }

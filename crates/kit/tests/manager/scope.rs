@@ -58,7 +58,10 @@ async fn a_scope_by_labels_follows_the_labels_of_namespaces() {
     let mut setup = setup(&server, "operator");
     setup.scope = Scope::Labelled("team=db".into());
     let (manager, notes) = manager(setup, false);
-    assert!(manager.access().iter().any(|access| access.resource == "namespaces"), "it needs to watch namespaces");
+    assert!(
+        manager.access().iter().any(|access| access.resource == "namespaces"),
+        "it needs to watch namespaces"
+    );
     let operator = run(manager, notes, &[]);
     let user = user(&server);
     user.create_in("other", "theirs").await;

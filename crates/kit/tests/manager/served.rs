@@ -59,7 +59,11 @@ async fn it_starts_without_its_definition_says_so_once_and_goes_on_when_it_comes
     let log = Log::default();
     let lines = log.clone();
     let writer = move || lines.clone();
-    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::INFO).with_ansi(false).with_writer(writer).finish();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::INFO)
+        .with_ansi(false)
+        .with_writer(writer)
+        .finish();
     let _logging = tracing::subscriber::set_default(subscriber);
 
     let server = bare_server();
@@ -71,16 +75,24 @@ async fn it_starts_without_its_definition_says_so_once_and_goes_on_when_it_comes
     let address = manager.bind().await.unwrap()[0];
     let operator = run(manager, notes, &[("a", &[Do::Apply("one")])]);
 
-    let why = until(address, "/readyz", |status, text| status == 503 && text.contains("CustomResourceDefinition")).await;
+    let why =
+        until(address, "/readyz", |status, text| status == 503 && text.contains("CustomResourceDefinition"))
+            .await;
     assert!(why.contains("[-] cache-tasks failed: the server does not know the kind"), "{why}");
-    assert!(why.contains("tasks of kit.test/v1: install the CustomResourceDefinition; going on when it is there"), "{why}");
+    assert!(
+        why.contains("tasks of kit.test/v1: install the CustomResourceDefinition; going on when it is there"),
+        "{why}"
+    );
     until(address, "/readyz/cache-configmaps", |status, _| status == 200).await;
     assert_eq!(get(address, "/healthz").await.0, 200, "to wait is no reason to be restarted");
 
     server.install(json!(Task::crd())).unwrap();
     until(address, "/readyz", |status, _| status == 200).await;
     user(&server).create("a").await;
-    let metrics = until(address, "/metrics", |_, text| text.contains("reconcile_total{controller=\"probe\",result=\"success\"} 2")).await;
+    let metrics = until(address, "/metrics", |_, text| {
+        text.contains("reconcile_total{controller=\"probe\",result=\"success\"} 2")
+    })
+    .await;
     assert!(metrics.contains("leader_election_master_status{name=\"probe\"} 1"));
     let state: Value = serde_json::from_str(&get(address, "/debug/state.json").await.1).unwrap();
     assert_eq!(state["cache-tasks"], json!({"objects": 1, "state": "synced"}));
@@ -98,7 +110,9 @@ async fn it_starts_without_its_definition_says_so_once_and_goes_on_when_it_comes
 async fn a_lease_that_may_not_be_read_is_told_where_readiness_is_asked_for() {
     let server = server();
     let forbidden = apiserver::ApiError::forbidden("coordination.k8s.io", "leases", "probe", "no");
-    server.faults().add(apiserver::When::any().resource("leases").always(), apiserver::Fault::Refuse(forbidden));
+    server
+        .faults()
+        .add(apiserver::When::any().resource("leases").always(), apiserver::Fault::Refuse(forbidden));
     let mut setup = setup(&server, "operator");
     setup.election = Some(Election::new("default", "probe"));
     setup.health_listen = Listen::At { host: "127.0.0.1".into(), port: 0 };
@@ -107,7 +121,10 @@ async fn a_lease_that_may_not_be_read_is_told_where_readiness_is_asked_for() {
     let address = manager.bind().await.unwrap()[0];
     let operator = run(manager, notes, &[]);
     let why = until(address, "/readyz/lease", |status, _| status == 503).await;
-    assert!(why.contains("nobody leads: not allowed to get lease default/probe: grant get, create and update"), "{why}");
+    assert!(
+        why.contains("nobody leads: not allowed to get lease default/probe: grant get, create and update"),
+        "{why}"
+    );
     let why = until(address, "/readyz/background-forgetful", |status, _| status == 503).await;
     assert!(why.contains("the background task forgetful ended by itself"), "{why}");
     operator.stop().await.unwrap();

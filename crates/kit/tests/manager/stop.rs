@@ -27,8 +27,15 @@ async fn running_reconciles_end_no_others_begin_then_events_are_sent_and_the_lea
     assert_eq!((notes.start.elapsed().as_secs(), notes.count("b")), (10, 0));
 
     let told = server.requests().of("operator").since(asked).writes().told();
-    let told: Vec<&str> = told.iter().map(|told| told.rsplit_once(' ').unwrap().0).skip_while(|told| told.contains("leases")).collect();
-    assert_eq!(told, ["patch configmaps", "create events.events.k8s.io", "update leases.coordination.k8s.io"]);
+    let told: Vec<&str> = told
+        .iter()
+        .map(|told| told.rsplit_once(' ').unwrap().0)
+        .skip_while(|told| told.contains("leases"))
+        .collect();
+    assert_eq!(
+        told,
+        ["patch configmaps", "create events.events.k8s.io", "update leases.coordination.k8s.io"]
+    );
     let lease: Lease = kube::Api::namespaced(server.client(), "default").get("probe").await.unwrap();
     assert_eq!(lease.spec.unwrap().holder_identity.unwrap_or_default(), "");
 
@@ -98,7 +105,8 @@ async fn dropping_the_run_stops_everything_even_a_reconcile_at_work() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     pass(seconds(1)).await;
     let before = tasks();
-    let operator = start_with(elected(setup(&server, "operator")), &[("a", &[Do::WorkAndApply(seconds(10), "one")])]);
+    let operator =
+        start_with(elected(setup(&server, "operator")), &[("a", &[Do::WorkAndApply(seconds(10), "one")])]);
     user(&server).create("a").await;
     pass(seconds(5)).await;
     assert_eq!(operator.notes.count("a"), 1);
@@ -139,7 +147,8 @@ async fn a_background_task_runs_on_every_replica_until_the_stop() {
     let leader = start(elected(setup(&server, "one")));
     pass(seconds(5)).await;
     let (mut manager, notes) = manager(elected(setup(&server, "two")), false);
-    let (began, ended) = (tokio_util::sync::CancellationToken::new(), tokio_util::sync::CancellationToken::new());
+    let (began, ended) =
+        (tokio_util::sync::CancellationToken::new(), tokio_util::sync::CancellationToken::new());
     let (begin, end) = (began.clone(), ended.clone());
     manager.background("poller", |stop| async move {
         begin.cancel();

@@ -96,7 +96,12 @@ async fn a_paused_object_is_watched_and_reported_but_not_touched() {
     user.create("a").await;
     pass(seconds(1)).await;
     operator.notes.script("a", &[Do::Apply("three"), Do::Apply("four"), Do::Apply("five")]);
-    user.patch("default", "a", json!({"metadata": {"annotations": {kit::pause::PAUSED: "true"}}, "spec": {"size": 7}})).await;
+    user.patch(
+        "default",
+        "a",
+        json!({"metadata": {"annotations": {kit::pause::PAUSED: "true"}}, "spec": {"size": 7}}),
+    )
+    .await;
     pass(seconds(1)).await;
     let status = user.tasks("default").get("a").await.unwrap().status.unwrap();
     assert_eq!(status, TaskStatus { size: Some(7), paused: Some(true) });

@@ -21,9 +21,13 @@ async fn its_user_is_told_which_field_is_wrong_and_never_what_it_holds() {
 
     assert_eq!((operator.notes.count("a"), operator.notes.count("b")), (0, 1));
     assert_eq!(operator.metric("controller_runtime_terminal_reconcile_errors_total", &[]), 1.0);
-    let events: Vec<Event> = kube::Api::namespaced(server.client(), "default").list(&Default::default()).await.unwrap().items;
+    let events: Vec<Event> =
+        kube::Api::namespaced(server.client(), "default").list(&Default::default()).await.unwrap().items;
     let [event] = &events[..] else { panic!("{events:?}") };
-    assert_eq!(event.note.as_deref(), Some("Task default/a cannot be read, so it is left alone: spec.size: a string, expected u8"));
+    assert_eq!(
+        event.note.as_deref(),
+        Some("Task default/a cannot be read, so it is left alone: spec.size: a string, expected u8")
+    );
     let uid = kube::Api::<kube::core::DynamicObject>::namespaced_with(
         server.client(),
         "default",
@@ -31,7 +35,10 @@ async fn its_user_is_told_which_field_is_wrong_and_never_what_it_holds() {
     );
     let uid = uid.get("a").await.unwrap().metadata.uid;
     let regarding = event.regarding.clone().unwrap();
-    assert_eq!((regarding.kind.as_deref(), regarding.name.as_deref(), regarding.uid), (Some("Task"), Some("a"), uid));
+    assert_eq!(
+        (regarding.kind.as_deref(), regarding.name.as_deref(), regarding.uid),
+        (Some("Task"), Some("a"), uid)
+    );
     assert_eq!(regarding.api_version.as_deref(), Some("kit.test/v1"));
     assert!(!json!(events).to_string().contains("hunter2"));
 

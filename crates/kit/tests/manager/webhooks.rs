@@ -23,14 +23,17 @@ use super::world::*;
 
 /// The definition that trusts the webhooks, once it has been told to.
 async fn trusted(server: &apiserver::Server) -> RootCertStore {
-    let configurations: kube::Api<k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration> =
-        kube::Api::all(server.client());
+    let configurations: kube::Api<
+        k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration,
+    > = kube::Api::all(server.client());
     let mut every = tokio::time::interval(std::time::Duration::from_millis(20));
     let bundle = tokio::time::timeout(seconds(30), async {
         loop {
             every.tick().await;
             let webhooks = configurations.get("probe").await.unwrap().webhooks.unwrap();
-            if let Some(ByteString(bundle)) = webhooks[0].client_config.ca_bundle.clone().filter(|bundle| !bundle.0.is_empty()) {
+            if let Some(ByteString(bundle)) =
+                webhooks[0].client_config.ca_bundle.clone().filter(|bundle| !bundle.0.is_empty())
+            {
                 return bundle;
             }
         }
@@ -55,7 +58,9 @@ async fn a_standby_serves_webhooks_that_the_api_server_trusts() {
             }],
         }))
         .unwrap();
-    server.install(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "operators"}})).unwrap();
+    server
+        .install(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "operators"}}))
+        .unwrap();
     let mut setup = setup(&server, "operator");
     setup.namespace = "operators".into();
     setup.election = Some(Election::new("operators", "probe"));
@@ -68,7 +73,8 @@ async fn a_standby_serves_webhooks_that_the_api_server_trusts() {
     let webhooks = Server::new(manager.metrics()).validate::<Task>("/check", |_| Ok(()));
     let listen = Listen::At { host: "127.0.0.1".into(), port: 0 };
     let config = WebhookConfig { address: listen, cert_dir: None, service: Some("probe".into()) };
-    let address = manager.webhooks(webhooks, &config, [Target::Validating("probe".into())]).await.unwrap().unwrap();
+    let address =
+        manager.webhooks(webhooks, &config, [Target::Validating("probe".into())]).await.unwrap().unwrap();
     assert!(manager.access().iter().any(|access| access.resource == "secrets"));
     let operator = run(manager, notes, &[]);
 
@@ -81,10 +87,14 @@ async fn a_standby_serves_webhooks_that_the_api_server_trusts() {
     let name = ServerName::try_from("probe.operators.svc").unwrap();
     let socket = TcpStream::connect(address).await.unwrap();
     let mut tls = tokio_rustls::TlsConnector::from(Arc::new(client)).connect(name, socket).await.unwrap();
-    let task = json!({"apiVersion": "kit.test/v1", "kind": "Task", "metadata": {"name": "a"}, "spec": {"size": 1}});
+    let task =
+        json!({"apiVersion": "kit.test/v1", "kind": "Task", "metadata": {"name": "a"}, "spec": {"size": 1}});
     let body = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u", "operation": "CREATE", "object": task}});
     let body = body.to_string();
-    let head = format!("POST /check HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "POST /check HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     tls.write_all((head + &body).as_bytes()).await.unwrap();
     let mut answer = Vec::new();
     tls.read_to_end(&mut answer).await.ok();

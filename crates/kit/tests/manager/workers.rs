@@ -53,7 +53,11 @@ async fn an_object_is_never_in_two_hands_while_others_run_in_parallel_up_to_the_
     }
     pass(seconds(60)).await;
     assert_eq!(operator.notes.most(), Most { at_once: 3, of_one_object: 1 });
-    assert_eq!(operator.notes.seconds_of("a"), [0, 10], "four edits during the work are one more reconcile, after it");
+    assert_eq!(
+        operator.notes.seconds_of("a"),
+        [0, 10],
+        "four edits during the work are one more reconcile, after it"
+    );
     assert_eq!(operator.notes.last("a").size, Some(5));
     operator.stop().await.unwrap();
 }
@@ -136,7 +140,8 @@ async fn to_be_overtaken_is_no_failure_and_comes_again_soon() {
     user(&server).create("a").await;
     pass(seconds(60)).await;
     assert_eq!(operator.notes.count("a"), 4);
-    let counted = |result: &str| operator.metric("controller_runtime_reconcile_total", &[&*format!("\"{result}\"")]);
+    let counted =
+        |result: &str| operator.metric("controller_runtime_reconcile_total", &[&*format!("\"{result}\"")]);
     assert_eq!((counted("requeue"), counted("error"), counted("success")), (3.0, 0.0, 1.0));
     operator.stop().await.unwrap();
 }

@@ -9,8 +9,8 @@ use std::{
 use apiserver::{Server, User};
 use k8s_openapi::{api::core::v1::ConfigMap, jiff::Timestamp};
 use kit::{
-    Acted, Api, Backoff, Context, Error, Event, Key, KindId, Manager, ManagerError, Outcome, Precious, Reconciler, Result, Row,
-    Scope, Select, Setup, Store, access::Access, metrics::Metrics, own, pause,
+    Acted, Api, Backoff, Context, Error, Event, Key, KindId, Manager, ManagerError, Outcome, Precious,
+    Reconciler, Result, Row, Scope, Select, Setup, Store, access::Access, metrics::Metrics, own, pause,
 };
 use kube::{
     CustomResource, CustomResourceExt as _, Resource as _, ResourceExt as _,
@@ -146,8 +146,11 @@ impl Reconciler for Probe {
     async fn observe(&self, _: &Context, key: &Key) -> Result<Picture> {
         let _running = Working::begin(&self.notes, key);
         let task = self.tasks.get(key);
-        let children = task.as_ref().map(|task| self.children.by("owner", Row::uid(&**task))).unwrap_or_default();
-        let text = |child: &Arc<ConfigMap>| child.data.as_ref().and_then(|data| data.get("text")).cloned().unwrap_or_default();
+        let children =
+            task.as_ref().map(|task| self.children.by("owner", Row::uid(&**task))).unwrap_or_default();
+        let text = |child: &Arc<ConfigMap>| {
+            child.data.as_ref().and_then(|data| data.get("text")).cloned().unwrap_or_default()
+        };
         self.notes.passes.lock().unwrap().push(Pass {
             at: self.notes.start.elapsed(),
             key: key.clone(),
@@ -194,7 +197,8 @@ impl Reconciler for Probe {
     async fn report(&self, cx: &Context, _: &Picture, plan: &Self::Plan, acted: Acted) -> Outcome {
         let Some(Plan { task, step, .. }) = plan else { return acted.outcome() };
         if self.notes.reports {
-            let status = TaskStatus { size: Some(task.spec.size), paused: Some(matches!(acted, Acted::Paused)) };
+            let status =
+                TaskStatus { size: Some(task.spec.size), paused: Some(matches!(acted, Acted::Paused)) };
             if let Err(error) = cx.write_status(&**task, &status).await {
                 return Outcome::Retry(error);
             }
@@ -211,7 +215,12 @@ impl Reconciler for Probe {
     }
 
     fn access() -> Vec<Access> {
-        vec![Access::apply::<ConfigMap>(), Access::prune::<ConfigMap>(), Access::status::<Task>(), Access::owner::<Task>()]
+        vec![
+            Access::apply::<ConfigMap>(),
+            Access::prune::<ConfigMap>(),
+            Access::status::<Task>(),
+            Access::owner::<Task>(),
+        ]
     }
 }
 
@@ -228,7 +237,8 @@ impl Probe {
 }
 
 fn child(task: &Task, text: &str) -> ConfigMap {
-    let metadata = ObjectMeta { name: Some(task.name_any()), namespace: task.namespace(), ..ObjectMeta::default() };
+    let metadata =
+        ObjectMeta { name: Some(task.name_any()), namespace: task.namespace(), ..ObjectMeta::default() };
     ConfigMap { metadata, data: Some([("text".to_owned(), text.to_owned())].into()), ..ConfigMap::default() }
 }
 

@@ -1,3 +1,5 @@
+//! Requests against declarations: what is missing, what is left over.
+
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
     core::v1::{ConfigMap, Namespace},

@@ -1,3 +1,5 @@
+//! What is a difference between an intent and a live object, and what is none.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What prune takes, what it spares, and what waits.
+
 use apiserver::Server;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim};
 use kube::{Api, ResourceExt as _};

@@ -1,3 +1,5 @@
+//! Traces to a collector that is there, that is not, and that never answers.
+
 use std::convert::Infallible;
 
 use hyper::service::service_fn;
