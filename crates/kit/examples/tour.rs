@@ -80,7 +80,7 @@ fn story(tell: Teller) -> Told {
         killed.map_err(|_| "the operator was not killed")?;
         operator.abort();
         world.requests();
-        tell.note("Kubernetes starts it again");
+        tell.note("it is started again");
         operator = world.start();
         world.settle().await?;
         world.has(4, "good day").await?;

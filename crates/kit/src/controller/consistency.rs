@@ -87,7 +87,7 @@ impl Consistency {
         let missing: Vec<_> =
             waits.filter_map(|mut wait| (&mut wait).now_or_never().is_none().then_some(wait)).collect();
         (!missing.is_empty())
-            .then(|| async { tokio::time::timeout(PATIENCE, join_all(missing)).await.is_ok() })
+            .then_some(async { tokio::time::timeout(PATIENCE, join_all(missing)).await.is_ok() })
     }
 
     /// Forgets what `key` wrote.

@@ -88,8 +88,8 @@ mod tests {
                 );
             };
         let (a, b) = (Key::new("ns", "a"), Key::new("ns", "b"));
-        check(None, Some(&pod), KindId::of::<Pod>(), &[a.clone()]);
-        check(Some(&pod), Some(&pod), KindId::of::<Pod>(), &[a.clone()]);
+        check(None, Some(&pod), KindId::of::<Pod>(), std::slice::from_ref(&a));
+        check(Some(&pod), Some(&pod), KindId::of::<Pod>(), std::slice::from_ref(&a));
         check(Some(&pod), Some(&other), KindId::of::<Pod>(), &[a.clone(), b]);
         check(Some(&pod), Some(&node), KindId::of::<Pod>(), &[a]);
         check(Some(&pod), Some(&node), KindId::of::<Node>(), &[Key::cluster("n")]);
