@@ -55,9 +55,6 @@ pub fn pieces(bytes: &[u8], size: usize) -> Vec<Bytes> {
     bytes.chunks(size.max(1)).map(Bytes::copy_from_slice).collect()
 }
 
-pub const EMPTY_LIST: &[u8] =
-    br#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}"#;
-
 /// Whole objects, and small rows: two decoders.
 pub fn both(answers: impl Fn() -> Answers) -> [Vec<String>; 2] {
     [cached::<ConfigMap>(answers()), cached::<kit::Slim<ConfigMap>>(answers())]

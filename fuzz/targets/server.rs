@@ -5,7 +5,7 @@ use http::Request;
 use kube::client::Body;
 use tower::ServiceExt as _;
 
-/// The status of the answer, and its body if it came.
+/// The status of the answer; 0 when there is none.
 pub fn ask(server: &Server, request: Request<Body>) -> u16 {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();

@@ -67,7 +67,7 @@ impl Context {
     /// Only fields that `desired` sets are touched; fields that it set before and no longer sets are removed.
     pub async fn apply<K>(&self, desired: &K, live: Option<&K>) -> Result<Option<K>>
     where
-        K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Send + Sync + 'static,
+        K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
         let target = Target::of(desired)?;

@@ -203,14 +203,18 @@ impl<R: Row> Lineage<R> {
             let Ok(data) = frame.into_data() else { continue };
             lines.push(data);
             while let Some(line) = lines.next().map_err(|error| Trouble::Garbled(error.to_string()))? {
-                self.take(Event::decode(&line)?);
+                self.take(&line)?;
             }
             self.count();
         }
     }
 
-    fn take(&self, event: Event<'_>) {
-        match event {
+    fn take(&self, line: &[u8]) -> Result<(), Trouble> {
+        if let Some(Ok(object)) = Event::seems_changed(line).map(Object::decode) {
+            self.store.changed(&self.name, object);
+            return Ok(());
+        }
+        match Event::decode(line)? {
             Event::Changed(json) => match Object::decode(json) {
                 Ok(object) => self.store.changed(&self.name, object),
                 Err(error) => self.nameless(&error),
@@ -222,6 +226,7 @@ impl<R: Row> Lineage<R> {
             Event::Bookmark(version) => self.store.bookmark(&self.name, Version::new(version)),
             Event::Unknown => tracing::debug!(kind = %self.kind, "an event of an unknown type"),
         }
+        Ok(())
     }
 
     /// Sends a request; an answer that is no success is trouble.

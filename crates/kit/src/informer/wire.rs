@@ -114,6 +114,13 @@ pub(super) enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
+    /// What seems to be the object of an addition or change, if the line is written as API servers write it. The line was not
+    /// read, which takes as long as reading the object: only if that can be decoded, this is what the line says.
+    pub(super) fn seems_changed(line: &'a [u8]) -> Option<&'a [u8]> {
+        const HEADS: [&[u8]; 2] = [br#"{"type":"MODIFIED","object":"#, br#"{"type":"ADDED","object":"#];
+        HEADS.iter().find_map(|head| line.strip_prefix(*head))?.strip_suffix(b"}")
+    }
+
     /// Reads an event. An ERROR event is an error.
     pub(super) fn decode(line: &'a [u8]) -> Result<Self, Trouble> {
         #[derive(Deserialize)]
@@ -141,6 +148,39 @@ impl<'a> Event<'a> {
             }
             "ERROR" => Err(Trouble::event(serde_json::from_str::<Status>(object).map_err(garbled)?)),
             _ => Ok(Self::Unknown),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_in_the_usual_order_is_cut_and_any_other_is_read() {
+        let check = |line: &str, cut: Option<&str>| {
+            assert_eq!(Event::seems_changed(line.as_bytes()), cut.map(str::as_bytes), "{line}");
+        };
+        check(r#"{"type":"ADDED","object":{"a":1}}"#, Some(r#"{"a":1}"#));
+        check(r#"{"type":"MODIFIED","object":{"a":{}}}"#, Some(r#"{"a":{}}"#));
+        check(r#"{"object":{"a":1},"type":"ADDED"}"#, None);
+        check(r#"{"type": "ADDED", "object": {"a":1}}"#, None);
+        check(r#"{"type":"DELETED","object":{"a":1}}"#, None);
+        check(r#"{"type":"BOOKMARK","object":{"a":1}}"#, None);
+    }
+
+    #[test]
+    fn what_is_cut_out_of_a_line_that_only_seems_usual_cannot_be_decoded() {
+        use crate::slim::Meta;
+
+        for line in [
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a"}},"more":{}}"#,
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}, broken }"#,
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}"#,
+            r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}}"#,
+        ] {
+            let cut = Event::seems_changed(line.as_bytes()).unwrap();
+            assert!(Meta::decode(cut).is_err(), "{line}");
         }
     }
 }

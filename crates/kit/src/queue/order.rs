@@ -1,7 +1,7 @@
 //! The rules of the queue, as a value: time comes in as an argument.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     hash::Hash,
     time::Duration,
 };
@@ -32,14 +32,17 @@ pub(crate) struct Taken<K> {
     pub(crate) waited: Duration,
 }
 
+/// A key is looked up five times on its way: worth a quick hash. It is seeded, as the standard library's is.
+type Map<K, V> = std::collections::HashMap<K, V, ahash::RandomState>;
+
 #[derive(Debug)]
 pub(crate) struct Order<K> {
-    keys: HashMap<K, State>,
+    keys: Map<K, State>,
     /// Ready keys by priority, oldest first. A key whose priority was raised leaves a stale ticket behind, skipped when met.
     ready: BTreeMap<Priority, VecDeque<(Ticket, K)>>,
     delayed: BTreeSet<(Instant, Ticket)>,
-    delayed_keys: HashMap<Ticket, K>,
-    failures: HashMap<K, u32>,
+    delayed_keys: Map<Ticket, K>,
+    failures: Map<K, u32>,
     tickets: u64,
     adds: u64,
 }
@@ -67,11 +70,11 @@ struct Ready {
 impl<K: Clone + Eq + Hash> Order<K> {
     pub(crate) fn new() -> Self {
         Self {
-            keys: HashMap::new(),
+            keys: Map::default(),
             ready: BTreeMap::new(),
             delayed: BTreeSet::new(),
-            delayed_keys: HashMap::new(),
-            failures: HashMap::new(),
+            delayed_keys: Map::default(),
+            failures: Map::default(),
             tickets: 0,
             adds: 0,
         }
@@ -220,7 +223,7 @@ impl<K: Clone + Eq + Hash> Order<K> {
 }
 
 /// Since when the first key of `line` waits; drops stale tickets on the way.
-fn head<K: Eq + Hash>(line: &mut VecDeque<(Ticket, K)>, keys: &HashMap<K, State>) -> Option<Instant> {
+fn head<K: Eq + Hash>(line: &mut VecDeque<(Ticket, K)>, keys: &Map<K, State>) -> Option<Instant> {
     while let Some((ticket, key)) = line.front() {
         match keys.get(key).and_then(|state| state.ready.as_ref()) {
             Some(ready) if ready.ticket == *ticket => return Some(ready.since),

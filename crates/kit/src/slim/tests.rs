@@ -73,6 +73,14 @@ fn what_is_no_object_is_still_an_error_that_says_where() {
 }
 
 #[test]
+fn a_whole_row_has_no_room_to_spare() {
+    let json = br#"{"metadata": {"name": "a", "finalizers": ["x", "y", "z"]}, "spec": {"containers": [{"name": "1"}]}}"#;
+    let pod = Pod::decode(json).unwrap();
+    let (finalizers, containers) = (pod.metadata.finalizers.unwrap(), pod.spec.unwrap().containers);
+    assert_eq!((finalizers.capacity(), containers.capacity()), (3, 1));
+}
+
+#[test]
 fn a_slim_row_keeps_what_names_selects_and_owns() {
     let row = Slim::<Pod>::decode(&serde_json::to_vec(&pod()).unwrap()).unwrap();
     assert_eq!(row.key().to_string(), "shop/db-0");
