@@ -81,8 +81,8 @@ impl ApiError {
             many => format!("[{}]", many.join(", ")),
         };
         let subject = qualified(group, kind);
-        let mut error =
-            Self::new(422, "Invalid", format!("{subject} \"{name}\" is invalid: {list}")).about(group, kind, name);
+        let mut error = Self::new(422, "Invalid", format!("{subject} \"{name}\" is invalid: {list}"))
+            .about(group, kind, name);
         error.details.causes = causes;
         error
     }
@@ -90,7 +90,8 @@ impl ApiError {
     pub fn forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let resource = qualified(group, plural);
         let quoted = if name.is_empty() { String::new() } else { format!(" \"{name}\"") };
-        Self::new(403, "Forbidden", format!("{resource}{quoted} is forbidden: {why}")).about(group, plural, name)
+        Self::new(403, "Forbidden", format!("{resource}{quoted} is forbidden: {why}"))
+            .about(group, plural, name)
     }
 
     pub fn bad_request(message: impl Into<String>) -> Self {

@@ -1,5 +1,9 @@
 //! `make bench`: see the crate's front page for how, and docs/benchmarks.md for what it found.
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tables and progress are what this program is for")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tables and progress are what this program is for"
+)]
 
 use std::process::{Command, ExitCode, Stdio};
 

@@ -2,7 +2,8 @@
 
 use k8s_openapi::jiff::Timestamp;
 use kit::{
-    Acted, Api, Context, Informer, Key, Manager, Outcome, Reconciler, Result, Row, Scope, Select, Setup, Store,
+    Acted, Api, Context, Informer, Key, Manager, Outcome, Reconciler, Result, Row, Scope, Select, Setup,
+    Store,
     access::Access,
     client::{ClientOptions, layered},
     metrics::Metrics,

@@ -33,7 +33,8 @@ pub fn cpu() -> Result<Duration> {
 fn of_status(field: &str) -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(field));
-    let kibibytes = line.and_then(first_number).with_context(|| format!("/proc/self/status has no {field}"))?;
+    let kibibytes =
+        line.and_then(first_number).with_context(|| format!("/proc/self/status has no {field}"))?;
     Ok(kibibytes * 1024)
 }
 

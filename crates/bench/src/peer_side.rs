@@ -15,7 +15,10 @@ use serde::de::DeserializeOwned;
 use crate::{progress::Progress, server::Server};
 
 /// What a reflector or controller can be of.
-pub trait Kind: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+pub trait Kind:
+    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static
+{
+}
 
 impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static> Kind for K {}
 
@@ -33,7 +36,8 @@ pub fn drop_managed_fields<K: Kind>(object: &mut K) {
 /// A cache of the server's objects, kept up to date in the background.
 pub fn cache<K: Kind>(server: &Server, prepare: Prepare<K>) -> Store<K> {
     let (store, writer) = reflector::store();
-    let events = watcher(api(server), watcher::Config::default()).default_backoff().modify(prepare).reflect(writer);
+    let events =
+        watcher(api(server), watcher::Config::default()).default_backoff().modify(prepare).reflect(writer);
     tokio::spawn(events.for_each(|_| ready(())));
     store
 }
@@ -41,14 +45,14 @@ pub fn cache<K: Kind>(server: &Server, prepare: Prepare<K>) -> Store<K> {
 /// An operator of the server's objects, in the background.
 pub fn operator<K: Kind>(server: &Server, prepare: Prepare<K>, reconciled: Progress) {
     let (store, writer) = reflector::store();
-    let events = watcher(api(server), watcher::Config::default()).default_backoff().modify(prepare).reflect(writer);
+    let events =
+        watcher(api(server), watcher::Config::default()).default_backoff().modify(prepare).reflect(writer);
     let reconcile = |_: Arc<K>, reconciled: Arc<Progress>| {
         reconciled.step();
         ready(Ok::<_, Infallible>(Action::await_change()))
     };
     let controller = Controller::for_stream(events.applied_objects(), store);
-    let results =
-        controller.run(reconcile, |_, never: &Infallible, _| match *never {}, Arc::new(reconciled));
+    let results = controller.run(reconcile, |_, never: &Infallible, _| match *never {}, Arc::new(reconciled));
     tokio::spawn(results.for_each(|_| ready(())));
 }
 

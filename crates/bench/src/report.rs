@@ -73,7 +73,11 @@ impl fmt::Display for Report {
         let [objects, events] = [self.objects, self.events].map(|count| Thousands(count as f64));
         writeln!(f, "{objects} pods of {whole} B JSON ({metadata} B metadata), {events} changes\n")?;
 
-        writeln!(f, "{:<60}{:>12}{:>12}{:>14}{:>16}", "Cache", "per object", "resident", "relist adds", "against Slim")?;
+        writeln!(
+            f,
+            "{:<60}{:>12}{:>12}{:>14}{:>16}",
+            "Cache", "per object", "resident", "relist adds", "against Slim"
+        )?;
         for (subject, memory) in &self.memory {
             let per_object = memory.resident as f64 / self.objects as f64;
             let times = memory.resident as f64 / self.resident(Subject::KitSlim);

@@ -36,7 +36,8 @@ pub enum Subject {
 }
 
 impl Subject {
-    pub const ALL: [Self; 5] = [Self::KitSlim, Self::KitPod, Self::PeerMetadata, Self::PeerPodTrimmed, Self::PeerPod];
+    pub const ALL: [Self; 5] =
+        [Self::KitSlim, Self::KitPod, Self::PeerMetadata, Self::PeerPodTrimmed, Self::PeerPod];
 
     pub fn title(self) -> &'static str {
         match self {
@@ -154,4 +155,24 @@ pub struct Throughput {
 
 pub async fn throughput(keys: usize) -> Throughput {
     Throughput { kit: queues::kit(keys).await, peer: queues::peer(keys).await }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn every_subject_fills_its_cache_lists_anew_and_reconciles_every_change() {
+        for subject in Subject::ALL {
+            memory(subject, 100).await.unwrap();
+            cost(Some(subject), 100, 100).await.unwrap();
+        }
+        cost(None, 100, 100).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn keys_pass_both_queues() {
+        let Throughput { kit, peer } = throughput(1_000).await;
+        assert!(kit > 0 && peer > 0);
+    }
 }

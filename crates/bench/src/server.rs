@@ -131,7 +131,9 @@ impl Server {
     fn answer(&self, request: &Request<Body>) -> Answer {
         let parameter = |name: &str| {
             let pairs = request.uri().query().unwrap_or_default().split('&');
-            pairs.filter_map(|pair| pair.split_once('=')).find_map(|(key, value)| (key == name).then_some(value))
+            pairs
+                .filter_map(|pair| pair.split_once('='))
+                .find_map(|(key, value)| (key == name).then_some(value))
         };
         let number = |name: &str| parameter(name).and_then(|value| value.parse().ok());
         let view = view(request.headers());
@@ -143,7 +145,8 @@ impl Server {
         let chunks = if parameter("watch").is_some() {
             Either::Left(self.watch(view))
         } else {
-            let page = self.list(view, number("continue").unwrap_or(0), number("limit").unwrap_or(usize::MAX));
+            let page =
+                self.list(view, number("continue").unwrap_or(0), number("limit").unwrap_or(usize::MAX));
             Either::Right(stream::once(ready(page)))
         };
         Response::new(StreamBody::new(chunks.map(|chunk| Ok(Frame::data(chunk)))).boxed_unsync())
@@ -166,5 +169,32 @@ impl Service<Request<Body>> for Server {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         ready(Ok(self.answer(&request)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::{Api, ResourceExt as _, api::ListParams, core::PartialObjectMeta};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn pages_have_every_object_once_in_both_views() {
+        let client = kube::Client::new(Server::new(Objects::generate(1_001, 7)), "default");
+        let page = |limit, token: Option<String>| ListParams {
+            continue_token: token,
+            ..ListParams::default().limit(limit)
+        };
+        let pods = Api::<Pod>::all(client.clone());
+        let metadata = Api::<PartialObjectMeta<Pod>>::all(client);
+
+        let first = pods.list(&page(1_000, None)).await.unwrap();
+        let second = pods.list(&page(1_000, first.metadata.continue_.clone())).await.unwrap();
+        let all = metadata.list(&page(2_000, None)).await.unwrap();
+        assert_eq!((first.items.len(), second.items.len(), second.metadata.continue_), (1_000, 1, None));
+        let pods = first.iter().chain(&second.items).map(|pod| (pod.name_any(), pod.resource_version()));
+        assert!(pods.eq(all.iter().map(|pod| (pod.name_any(), pod.resource_version()))));
+        assert!(all.iter().all(|pod| !pod.managed_fields().is_empty()));
     }
 }

@@ -14,7 +14,10 @@ pub struct Clock(Source);
 enum Source {
     System,
     /// Starts at a given time and moves with tokio's clock, so that paused time is paused here too.
-    Virtual { epoch: Timestamp, since: Instant },
+    Virtual {
+        epoch: Timestamp,
+        since: Instant,
+    },
 }
 
 impl Clock {

@@ -43,7 +43,8 @@ async fn pass(time: Duration) {
 
 /// Waits, in virtual time, until the operator has written nothing but its lease for a minute.
 async fn settled(server: &Server) {
-    let writes = || server.requests().of("operator").writes().iter().filter(|r| r.resource != "leases").count();
+    let writes =
+        || server.requests().of("operator").writes().iter().filter(|r| r.resource != "leases").count();
     let mut before = usize::MAX;
     while before != writes() {
         before = writes();
@@ -57,7 +58,8 @@ async fn ten_thousand_objects_cost_nothing_at_rest_and_nothing_at_a_restart() {
     let (stop, first) = (CancellationToken::new(), operator(&server));
     let running = tokio::spawn(first.run(stop.clone()));
     settled(&server).await;
-    let copies = server.dump().objects().keys().filter(|name| name.starts_with("configmaps default/")).count();
+    let copies =
+        server.dump().objects().keys().filter(|name| name.starts_with("configmaps default/")).count();
     assert_eq!(copies, OBJECTS);
 
     let rest = server.request_count();

@@ -40,7 +40,11 @@ fn greetings() -> Scenario {
     let api = |client| kube::Api::<Greeting>::namespaced(client, "default");
     let create = move |client, name: &'static str, copies| async move {
         let spec = GreetingSpec { text: "hello".into(), copies };
-        let greeting = Greeting { metadata: ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() }, spec, status: None };
+        let greeting = Greeting {
+            metadata: ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() },
+            spec,
+            status: None,
+        };
         api(client).create(&PostParams::default(), &greeting).await.map(drop)
     };
     let edit = move |client, name: &'static str, spec: serde_json::Value| async move {
@@ -103,14 +107,20 @@ fn the_run_without_faults_ends_as_the_user_wished() {
     let dump = reference.dump.objects();
     let left: Vec<&str> = dump.keys().map(String::as_str).filter(|name| name.contains("default/")).collect();
     let left: Vec<&&str> = left.iter().filter(|name| !name.starts_with("events")).collect();
-    assert_eq!(left, [&"configmaps default/morning-0", &"greetings.kit.capstan.dev default/morning"], "{:?}", dump.keys());
+    assert_eq!(
+        left,
+        [&"configmaps default/morning-0", &"greetings.kit.capstan.dev default/morning"],
+        "{:?}",
+        dump.keys()
+    );
 }
 
 #[test]
 fn no_right_is_missing_and_none_is_left_unused() {
     let campaign = campaign();
     let requests = &campaign.reference().requests;
-    let refused: Vec<String> = requests.iter().filter(|r| r.code == Some(403)).map(apiserver::Recorded::told).collect();
+    let refused: Vec<String> =
+        requests.iter().filter(|r| r.code == Some(403)).map(apiserver::Recorded::told).collect();
     assert!(refused.is_empty(), "{refused:#?}");
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -134,7 +144,8 @@ fn request(recorded: &apiserver::Recorded) -> Option<access::Request> {
         namespace => format!("/namespaces/{namespace}"),
     };
     let parts = [&recorded.resource, &recorded.name, &recorded.subresource];
-    let path: String = parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("/{part}")).collect();
+    let path: String =
+        parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("/{part}")).collect();
     let root = match recorded.group.as_str() {
         "" => "/api".to_owned(),
         group => format!("/apis/{group}"),

@@ -38,7 +38,11 @@ impl Campaign {
         let again = run(&scenario, Injected::Nothing)?;
         let differences = wrong(&reference, &again);
         if !differences.is_empty() {
-            return Err(format!("two runs of \"{}\" without faults differ:\n  {}", scenario.name, differences.join("\n  ")));
+            return Err(format!(
+                "two runs of \"{}\" without faults differ:\n  {}",
+                scenario.name,
+                differences.join("\n  ")
+            ));
         }
         Ok(Self { scenario, reference })
     }

@@ -57,7 +57,8 @@ fn refusal(code: u16) -> ApiError {
 
 impl fmt::Display for Injected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |point: &CrashPoint| POINTS.iter().find(|(known, _)| known == point).map_or("", |(_, name)| name);
+        let name =
+            |point: &CrashPoint| POINTS.iter().find(|(known, _)| known == point).map_or("", |(_, name)| name);
         match self {
             Self::Nothing => f.write_str("nothing"),
             Self::Crash { point, write } => write!(f, "crash {} {write}", name(point)),
@@ -88,7 +89,9 @@ impl FromStr for Injected {
         let words: Vec<&str> = text.split_whitespace().collect();
         let parsed = match words.as_slice() {
             ["nothing"] => Some(Self::Nothing),
-            ["crash", at, nth] => point(at).zip(number(nth)).map(|(point, write)| Self::Crash { point, write }),
+            ["crash", at, nth] => {
+                point(at).zip(number(nth)).map(|(point, write)| Self::Crash { point, write })
+            }
             ["crash-twice", at, nth] => {
                 point(at).zip(number(nth)).map(|(point, write)| Self::CrashTwice { point, write })
             }

@@ -122,14 +122,18 @@ impl World {
     /// Requests that are not just listening, and everything that was written by anybody.
     fn work_so_far(&self) -> (usize, u64) {
         let asked = self.server.requests().of(OPERATOR);
-        let working = asked.iter().filter(|request| request.verb != Some(Verb::Watch) && request.resource != "leases");
+        let working =
+            asked.iter().filter(|request| request.verb != Some(Verb::Watch) && request.resource != "leases");
         (working.count(), self.server.revision())
     }
 
     fn last_requests(&self) -> String {
         let told = self.server.requests().of(OPERATOR).told();
         let last: Vec<&str> = told.iter().rev().take(10).map(String::as_str).collect();
-        format!("the operator does not come to rest; its last requests, newest first:\n  {}", last.join("\n  "))
+        format!(
+            "the operator does not come to rest; its last requests, newest first:\n  {}",
+            last.join("\n  ")
+        )
     }
 }
 

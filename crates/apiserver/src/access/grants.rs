@@ -18,7 +18,10 @@ pub(crate) fn check(
     old: Option<&Value>,
     new: &Value,
 ) -> Result<(), ApiError> {
-    if kind.group != "rbac.authorization.k8s.io" || user.is_admin() || old.is_some_and(|old| only_for_collection(old, new)) {
+    if kind.group != "rbac.authorization.k8s.io"
+        || user.is_admin()
+        || old.is_some_and(|old| only_for_collection(old, new))
+    {
         return Ok(());
     }
     let field = |path: &str| new.pointer(path).and_then(Value::as_str).unwrap_or_default();

@@ -70,7 +70,11 @@ fn event(new: &Value, about: &str, causes: &mut Vec<Cause>) {
     let wanted = if namespace.is_empty() { "default" } else { namespace };
     if home != wanted && !(namespace.is_empty() && home.is_empty()) {
         let at = Path::Root.field(about);
-        causes.push(invalid(at.field("namespace"), &Value::from(namespace), "does not match event.namespace"));
+        causes.push(invalid(
+            at.field("namespace"),
+            &Value::from(namespace),
+            "does not match event.namespace",
+        ));
     }
 }
 

@@ -76,7 +76,11 @@ impl<K: Clone + Eq + Hash> Queue<K> {
     }
 
     /// A key, or when the next one is due if that is not `due` (the caller's timer would ring at the wrong time).
-    pub(crate) fn poll(&self, cx: &Context<'_>, due: Option<Instant>) -> Poll<Result<Taken<K>, Option<Instant>>> {
+    pub(crate) fn poll(
+        &self,
+        cx: &Context<'_>,
+        due: Option<Instant>,
+    ) -> Poll<Result<Taken<K>, Option<Instant>>> {
         let mut shared = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(taken) = shared.order.take(Instant::now()) {
             return Poll::Ready(Ok(taken));
