@@ -35,7 +35,7 @@ struct Args {
 }
 
 /// One measurement, in a process of its own.
-#[derive(Subcommand, Clone)]
+#[derive(Subcommand, Clone, Copy)]
 enum Measurement {
     #[command(hide = true)]
     Memory { subject: Subject, objects: usize },

@@ -106,7 +106,7 @@ impl Workload {
     fn new(index: usize, rng: &mut Rng) -> Self {
         let app = format!("service-{index}");
         let hash = letters(rng, 10);
-        let stateful = index % STATEFUL_EVERY == 0;
+        let stateful = index.is_multiple_of(STATEFUL_EVERY);
         Self {
             name: if stateful { app.clone() } else { format!("{app}-{hash}") },
             app,

@@ -9,7 +9,7 @@ use std::{
 use apiserver::{Server, User};
 use k8s_openapi::{api::core::v1::ConfigMap, jiff::Timestamp};
 use kit::{
-    Acted, Api, Backoff, Context, Error, Event, Key, KindId, Manager, ManagerError, Outcome, Precious,
+    Acted, Api, Backoff, Clock, Context, Error, Event, Key, KindId, Manager, ManagerError, Outcome, Precious,
     Reconciler, Result, Row, Scope, Select, Setup, Store, access::Access, metrics::Metrics, own, pause,
 };
 use kube::{
@@ -271,6 +271,8 @@ pub(crate) fn setup(server: &Server, name: &str) -> Setup {
     let mut setup = Setup::new("probe", Api::service(server.connection(name, User::admin())));
     setup.controllers.backoff = Backoff { first: seconds(1), longest: seconds(60) };
     setup.controllers.resync = Duration::ZERO;
+    // The machine's clock runs on while virtual time stands still, and would close the fence of a leader that is only busy.
+    setup.clock = Clock::starting_at(server.now());
     setup
 }
 
