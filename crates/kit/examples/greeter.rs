@@ -170,10 +170,7 @@ pub fn operator(setup: Setup) -> Result<Manager, ManagerError> {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let Ok(config) = kube::Config::infer().await else {
-        eprintln!("no Kubernetes here: set KUBECONFIG, or run it in a cluster");
-        return Ok(());
-    };
+    let config = kube::Config::infer().await?;
     operator(Setup::new("greeter", Api::at(config)))?.run(until_signalled()?).await?;
     Ok(())
 }
