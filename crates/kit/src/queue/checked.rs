@@ -12,7 +12,11 @@ mod sync {
 }
 
 #[path = "shell.rs"]
-#[allow(dead_code, clippy::duplicate_mod, reason = "the same shell on other locks; this check needs a part of it")]
+#[allow(
+    dead_code,
+    clippy::duplicate_mod,
+    reason = "the same shell on other locks; this check needs a part of it"
+)]
 mod shell;
 
 /// Producers add while the consumer works: nothing is lost, nothing runs twice at once.

@@ -63,6 +63,8 @@ async fn a_standby_serves_webhooks_that_the_api_server_trusts() {
         .unwrap();
     let mut setup = setup(&server, "operator");
     setup.namespace = "operators".into();
+    // The caller checks the certificate by the machine's clock.
+    setup.clock = kit::Clock::system();
     setup.election = Some(Election::new("operators", "probe"));
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "probe", "namespace": "operators"},
