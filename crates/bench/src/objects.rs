@@ -36,7 +36,7 @@ impl Objects {
         let (before, after) = metadata.split_once("$version$").unwrap_or_default();
         let mut workload = Workload::new(0, &mut rng);
         let objects = (0..count).map(|index| {
-            if index % PODS_PER_WORKLOAD == 0 {
+            if index.is_multiple_of(PODS_PER_WORKLOAD) {
                 workload = Workload::new(index / PODS_PER_WORKLOAD, &mut rng);
             }
             let pod = Pod::new(&workload, index % PODS_PER_WORKLOAD, &mut rng);

@@ -22,11 +22,6 @@
 //! controller of a real cluster may change meanwhile. The judge is the real kube-apiserver
 //! (`cargo run -p contract --example contract`); our own server in `crates/apiserver` must give the same answers.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "cases hand over what json! makes, without a borrow at every call"
-)]
-
 mod cases;
 mod crd;
 mod json;

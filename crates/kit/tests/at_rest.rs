@@ -9,7 +9,7 @@ use kube::CustomResourceExt as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-#[allow(dead_code, reason = "its main is for a real cluster")]
+#[allow(dead_code, unreachable_pub, reason = "an operator of its own, with a main for a real cluster")]
 #[path = "../examples/greeter.rs"]
 mod greeter;
 

@@ -1,5 +1,5 @@
 //! The operator of the tour under every crash, every lost answer and every stale read: each run must end as the one without faults.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use apiserver::{Connection, Server, User, Verb};
 use kit::{Api, Manager, Setup, access};
@@ -12,7 +12,7 @@ use serde_json::json;
 use simulation::{Campaign, Extent, Injected, Scenario};
 use tokio_util::sync::CancellationToken;
 
-#[allow(dead_code, reason = "its main is for a real cluster")]
+#[allow(dead_code, unreachable_pub, reason = "an operator of its own, with a main for a real cluster")]
 #[path = "../examples/greeter.rs"]
 mod greeter;
 

@@ -263,7 +263,8 @@ async fn over_a_year_the_leaf_is_renewed_in_time_and_the_trust_grows_before_it()
     let keepers = ["a", "b"].map(|replica| keeper(&cluster, replica, clock));
     for days in (0..400).step_by(4) {
         let (a, b) = tokio::join!(keepers[0].once(&slots[0]), keepers[1].once(&slots[1]));
-        (a.unwrap(), b.unwrap());
+        a.unwrap();
+        b.unwrap();
         tokio::time::advance(Duration::from_secs(4 * 24 * 3600)).await;
         for slot in &slots {
             assert_eq!(slot.check(clock.now()), Ok(()), "day {days}");
