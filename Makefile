@@ -21,6 +21,7 @@ demo: setup ## See an operator work: created, healed, crashed and resumed, on th
 
 test: setup ## Run the tests
 	cargo test --workspace --quiet
+	cargo test --package kit --features otlp --lib --quiet telemetry
 
 check: setup ## Everything CI checks besides the tests: format, lints, docs, generated files, licences
 	@scripts/setup check

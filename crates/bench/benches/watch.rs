@@ -40,7 +40,9 @@ enum Measurement {
     #[command(hide = true)]
     Memory { subject: Subject, objects: usize },
     #[command(hide = true)]
-    Cost { objects: usize, events: usize, subject: Option<Subject> },
+    Cost { subject: Subject, objects: usize, events: usize },
+    #[command(hide = true)]
+    Server { objects: usize, events: usize },
     #[command(hide = true)]
     Queues { keys: usize },
 }
@@ -50,7 +52,7 @@ fn main() -> Result<ExitCode> {
     match args.measurement {
         Some(measurement) => measure(measurement)?,
         None => {
-            let (objects, events) = if args.quick { (5_000, 20_000) } else { (100_000, 200_000) };
+            let (objects, events) = if args.quick { (5_000, 50_000) } else { (100_000, 200_000) };
             let report = measure_all(objects, events)?;
             println!("{report}");
             if !report.passes() {
@@ -66,7 +68,8 @@ fn main() -> Result<ExitCode> {
 async fn measure(measurement: Measurement) -> Result<()> {
     match measurement {
         Measurement::Memory { subject, objects } => tell(runs::memory(subject, objects).await?),
-        Measurement::Cost { objects, events, subject } => tell(runs::cost(subject, objects, events).await?),
+        Measurement::Cost { subject, objects, events } => tell(runs::cost(subject, objects, events).await?),
+        Measurement::Server { objects, events } => tell(runs::server_cost(objects, events).await?),
         Measurement::Queues { keys } => tell(runs::throughput(keys).await),
     }
 }
@@ -84,14 +87,14 @@ fn measure_all(objects: usize, events: usize) -> Result<Report> {
         let purge = Some(("MIMALLOC_PURGE_DELAY", "0"));
         memory.push((subject, in_child(&["memory", &subject.name(), &count], purge)?));
     }
-    let harness = in_child(&["cost", &count, &changes], None)?;
+    let server = in_child(&["server", &count, &changes], None)?;
     for subject in Subject::ALL {
-        cost.push((subject, in_child(&["cost", &count, &changes, &subject.name()], None)?));
+        cost.push((subject, in_child(&["cost", &subject.name(), &count, &changes], None)?));
     }
     let queues = in_child(&["queues", &count], None)?;
     let sample = Objects::generate(1_000, SEED);
     let sizes = (sample.mean_size(Projection::Whole), sample.mean_size(Projection::Metadata));
-    Ok(Report { objects, events, sizes, memory, harness, cost, queues })
+    Ok(Report { objects, events, sizes, memory, server, cost, queues })
 }
 
 fn in_child<T: DeserializeOwned>(measurement: &[&str], environment: Option<(&str, &str)>) -> Result<T> {

@@ -48,11 +48,12 @@ mod tests {
 
     #[test]
     fn memory_that_is_touched_is_resident_and_remembered_as_the_peak() {
+        // Other tests of this process come and go: half of it is enough.
         let before = resident().unwrap();
-        let touched = vec![1_u8; 64 << 20];
-        assert!(resident().unwrap() >= before + (60 << 20));
+        let touched = vec![1_u8; 256 << 20];
+        assert!(resident().unwrap() >= before + (128 << 20));
         drop(touched);
-        assert!(peak().unwrap() >= before + (60 << 20));
+        assert!(peak().unwrap() >= before + (128 << 20));
     }
 
     #[test]

@@ -25,9 +25,9 @@ impl Progress {
         }
     }
 
-    /// Waits until there were `goal` steps since the beginning.
-    pub async fn reach(&self, goal: usize) {
-        self.0.goal.store(goal, SeqCst);
+    /// Waits for `steps` more than were waited for before.
+    pub async fn reach(&self, steps: usize) {
+        let goal = self.0.goal.fetch_add(steps, SeqCst) + steps;
         while self.0.steps.load(SeqCst) < goal {
             self.0.reached.notified().await;
         }

@@ -23,9 +23,9 @@ mod sync {
 
 /// Keys per second through kit's queue.
 pub(crate) async fn kit(count: usize) -> u64 {
-    let queue = Queue::new(Backoff::default());
+    let (queue, keys) = (Queue::new(Backoff::default()), keys(count));
     let begun = Instant::now();
-    for key in keys(count) {
+    for key in keys {
         queue.add(key, Priority::NORMAL);
     }
     for _ in 0..count {
@@ -37,15 +37,16 @@ pub(crate) async fn kit(count: usize) -> u64 {
 
 /// Keys per second through kube_runtime's scheduler. It ends with its input, so the input must not end.
 pub(crate) async fn peer(count: usize) -> u64 {
+    let keys = keys(count);
     let begun = Instant::now();
-    let requests = keys(count).map(|message| ScheduleRequest { message, run_at: Instant::now() });
+    let requests = keys.into_iter().map(|message| ScheduleRequest { message, run_at: Instant::now() });
     let scheduled = scheduler(stream::iter(requests).chain(stream::pending()));
     scheduled.take(count).for_each(|_| std::future::ready(())).await;
     per_second(count, begun)
 }
 
-fn keys(count: usize) -> impl Iterator<Item = Key> {
-    (0..count).map(|number| Key::new("default", format!("pod-{number}")))
+fn keys(count: usize) -> Vec<Key> {
+    (0..count).map(|number| Key::new("default", format!("pod-{number}"))).collect()
 }
 
 fn per_second(count: usize, begun: Instant) -> u64 {

@@ -74,7 +74,8 @@ impl Server {
             let (Some(version), Some(watch)) = (versions.get_mut(index), watch) else { return };
             *newest += 1;
             *version = *newest;
-            let mut line = br#"{"type":"MODIFIED","object":"#.to_vec();
+            let mut line = Vec::with_capacity(8 << 10);
+            line.extend_from_slice(br#"{"type":"MODIFIED","object":"#);
             objects.write(index, *version, watch.view, &mut line);
             line.extend_from_slice(b"}\n");
             let _ = watch.events.unbounded_send(line.into());

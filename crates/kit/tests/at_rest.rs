@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use apiserver::{Server, User, Verb};
-use kit::{Api, Manager, Setup, lead::Election};
+use kit::{Api, Clock, Manager, Setup, lead::Election};
 use kube::CustomResourceExt as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,8 @@ fn server_with_greetings() -> Server {
 fn operator(server: &Server) -> Manager {
     let mut setup = Setup::new("greeter", Api::service(server.connection("operator", User::admin())));
     setup.election = Some(Election::new("default", "greeter"));
+    // The real clock would go on while virtual time stands still, and close the fence.
+    setup.clock = Clock::starting_at(server.now());
     greeter::operator(setup).unwrap()
 }
 

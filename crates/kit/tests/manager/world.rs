@@ -377,15 +377,15 @@ impl Notes {
 }
 
 /// What users do.
-pub(crate) struct User1 {
+pub(crate) struct Person {
     pub(crate) client: kube::Client,
 }
 
-pub(crate) fn user(server: &Server) -> User1 {
-    User1 { client: server.client_named("user") }
+pub(crate) fn user(server: &Server) -> Person {
+    Person { client: server.client_named("user") }
 }
 
-impl User1 {
+impl Person {
     pub(crate) fn tasks(&self, namespace: &str) -> kube::Api<Task> {
         kube::Api::namespaced(self.client.clone(), namespace)
     }
