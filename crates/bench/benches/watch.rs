@@ -24,7 +24,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Measures kit against kube_runtime.
 #[derive(Parser)]
 struct Args {
-    /// Few objects: seconds instead of minutes, for a first look.
+    /// A first look: few objects, seconds instead of minutes, no verdict.
     #[arg(long)]
     quick: bool,
     /// What cargo adds by itself.
@@ -52,7 +52,7 @@ fn main() -> Result<ExitCode> {
     match args.measurement {
         Some(measurement) => measure(measurement)?,
         None => {
-            let (objects, events) = if args.quick { (5_000, 50_000) } else { (100_000, 200_000) };
+            let (objects, events) = if args.quick { (5_000, 20_000) } else { (100_000, 200_000) };
             let report = measure_all(objects, events)?;
             println!("{report}");
             if !report.passes() {
