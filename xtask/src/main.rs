@@ -1,5 +1,6 @@
 //! What a developer runs beside cargo: `cargo xtask generate`. The tree's invariants are this crate's tests.
 
+mod cargo;
 mod commands;
 mod generate;
 #[cfg(test)]

@@ -1,2 +1,43 @@
-//! To be written.
-fn main() {}
+//! Capstan: the operators, their manifests, and what people ask on the command line, in one binary.
+//!
+//! ```text
+//! commands.rs ──> operator.rs      runs the controllers until it is told to stop
+//!             ├─> manifests.rs     what `kubectl apply` takes: definitions, installation
+//!             ├─> reference.rs     the generated pages of docs/reference
+//!             └─> example_app::app the application of the worked example, which is in this image
+//! ```
+
+mod commands;
+mod manifests;
+mod operator;
+mod output;
+mod reference;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use commands::{Command, Run};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    // Two libraries could each bring their own; the process has one, before anybody asks.
+    rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
+    let Command { run } = Command::parse_from(kit::flags::accept_single_dash(std::env::args_os()));
+    let done = match run {
+        Run::Operator(flags) => operator::run(flags).await,
+        Run::Manifests { what, image } => manifests::print(what, &image),
+        Run::Reference { page } => reference::print(page),
+        Run::ExampleApp { command } => return example_app::app::run(command).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

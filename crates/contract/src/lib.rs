@@ -1,7 +1,7 @@
 //! Kubernetes' API behaviour as named cases, each written once against a client, so that they run on any server.
 //!
 //! ```text
-//! all() ──filter──▶ run(cases, client, options) ──▶ Report ──▶ a table, in text or Markdown
+//! all() ──filter──▶ run(cases, client, options) ──▶ Report ──▶ text; two reports ──▶ a page
 //!                        │  per case: a fresh namespace, a group of its own for CRDs, a deadline
 //!                        ▼
 //!                   case(World) ──▶ Ok, or Failure with what was expected and what came
@@ -35,7 +35,7 @@ mod world;
 use futures::future::LocalBoxFuture;
 
 pub use json::Failure;
-pub use report::{Report, Row, Verdict};
+pub use report::{Report, Row, Verdict, comparison};
 pub use run::{Compact, Options, run};
 pub use world::World;
 

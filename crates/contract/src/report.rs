@@ -1,6 +1,9 @@
 //! What came of a run: a row per case, and a table for people.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use crate::{Failure, Need};
 
@@ -41,6 +44,16 @@ impl Count {
     }
 }
 
+/// `3`, or `2 of 3` when not all passed.
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.passed + self.failed + self.skipped {
+            all if all == self.passed => write!(f, "{all}"),
+            all => write!(f, "{} of {all}", self.passed),
+        }
+    }
+}
+
 impl Report {
     pub fn failures(&self) -> impl Iterator<Item = (&Row, &Failure)> {
         self.rows.iter().filter_map(|row| match &row.verdict {
@@ -57,28 +70,13 @@ impl Report {
         self.total().skipped
     }
 
-    /// A row per area, then every case that did not pass.
-    pub fn to_markdown(&self) -> String {
-        let mut text = String::from("| area | passed | failed | skipped |\n|---|---|---|---|\n");
-        for (area, Count { passed, failed, skipped }) in self.areas() {
-            text += &format!("| {area} | {passed} | {failed} | {skipped} |\n");
+    fn verdict(&self, area: &str, name: &str) -> String {
+        match self.rows.iter().find(|row| row.area == area && row.name == name).map(|row| &row.verdict) {
+            Some(Verdict::Passed) => "✓".into(),
+            Some(Verdict::Failed(why)) => format!("✗ {}", why.to_string().replace('|', "\\|").replace('\n', " ")),
+            Some(Verdict::Skipped(need)) => format!("skipped: needs {need:?}"),
+            None => "not run".into(),
         }
-        let Count { passed, failed, skipped } = self.total();
-        text += &format!("| **all** | **{passed}** | **{failed}** | **{skipped}** |\n");
-        if passed < self.rows.len() {
-            text += "\n| case | what came |\n|---|---|\n";
-        }
-        for Row { area, name, verdict } in &self.rows {
-            match verdict {
-                Verdict::Passed => {}
-                Verdict::Failed(why) => {
-                    let why = why.to_string().replace('|', "\\|").replace('\n', " ");
-                    text += &format!("| {area}/{name} | failed: {why} |\n");
-                }
-                Verdict::Skipped(need) => text += &format!("| {area}/{name} | skipped: needs {need:?} |\n"),
-            }
-        }
-        text
     }
 
     fn areas(&self) -> BTreeMap<&'static str, Count> {
@@ -94,6 +92,39 @@ impl Report {
         self.rows.iter().for_each(|row| total.add(&row.verdict));
         total
     }
+}
+
+/// What each server made of each case, side by side: a page for people.
+pub fn comparison(servers: &[(&str, &Report)]) -> String {
+    let names: Vec<&str> = servers.iter().map(|(name, _)| *name).collect();
+    let header = format!("| {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
+    let cells = |cells: Vec<String>| format!("{} |\n", cells.join(" | "));
+    let mut text = String::from(
+        "<!-- Written by `cargo xtask test-kubernetes`: mend the server or the case instead. -->\n\n# The contract\n\n\
+         What Kubernetes' API does, as named cases (`crates/contract`), on the real server and on the one that our tests run on\n\
+         (`crates/apiserver`). A difference is a bug of ours.\n\n",
+    );
+    text += &format!("| area {header}");
+    for area in areas(servers) {
+        let counts = servers.iter().map(|(_, report)| report.areas().get(area).copied().unwrap_or_default().to_string());
+        text += &format!("| {area} | {}", cells(counts.collect()));
+    }
+    let totals = servers.iter().map(|(_, report)| format!("**{}**", report.total()));
+    text += &format!("| **all** | {}", cells(totals.collect()));
+    for area in areas(servers) {
+        text += &format!("\n## {area}\n\n| case {header}");
+        let names: BTreeSet<&str> =
+            servers.iter().flat_map(|(_, report)| &report.rows).filter(|row| row.area == area).map(|row| row.name).collect();
+        for name in names {
+            let verdicts = servers.iter().map(|(_, report)| report.verdict(area, name));
+            text += &format!("| {} | {}", name.replace('_', " "), cells(verdicts.collect()));
+        }
+    }
+    text
+}
+
+fn areas<'r>(servers: &[(&str, &'r Report)]) -> BTreeSet<&'r str> {
+    servers.iter().flat_map(|(_, report)| &report.rows).map(|row| row.area).collect()
 }
 
 /// Every case that did not pass, then `N passed, M failed, K skipped`.
@@ -134,9 +165,11 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_a_row_per_area() {
-        let table = report().to_markdown();
-        assert!(table.contains("| watch | 1 | 1 | 1 |\n| **all** | **1** | **1** | **1** |"), "{table}");
-        assert!(table.contains("| watch/bad | failed: expected 1 \\| got 2 |"), "{table}");
+    fn the_page_shows_both_servers_side_by_side() {
+        let ours = Report { rows: vec![Row { area: "watch", name: "fine", verdict: Verdict::Passed }] };
+        let page = comparison(&[("real", &report()), ("ours", &ours)]);
+        assert!(page.contains("| area | real | ours |\n|---|---|---|\n| watch | 1 of 3 | 1 |"), "{page}");
+        assert!(page.contains("| bad | ✗ expected 1 \\| got 2 | not run |"), "{page}");
+        assert!(page.contains("| fine | ✓ | ✓ |"), "{page}");
     }
 }

@@ -103,6 +103,11 @@ impl Access {
         Self::to(&R::kind(), [Verb::Get, Verb::Create, Verb::Patch])
     }
 
+    /// What [`Context::create`](crate::Context::create) of `R` needs.
+    pub fn create<R: Row>() -> Self {
+        Self::to(&R::kind(), [Verb::Create])
+    }
+
     /// What [`Context::confirm`](crate::Context::confirm) of `R` needs.
     pub fn confirm<R: Row>() -> Self {
         Self::to(&R::kind(), [Verb::Get])

@@ -9,7 +9,7 @@ mod lists;
 mod memory;
 mod own;
 mod prune;
-pub(crate) mod quantity;
+pub mod quantity;
 
 use std::{borrow::Cow, hash::Hasher as _};
 

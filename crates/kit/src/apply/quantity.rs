@@ -21,7 +21,7 @@ const SCALE: u32 = 9;
 const SMALL: &[(&str, u32)] = &[("m", 6), ("u", 3), ("n", 0)];
 
 /// `text` in billionths, or `None` if it is no quantity that we can hold exactly.
-pub(crate) fn billionths(text: &str) -> Option<i128> {
+pub fn billionths(text: &str) -> Option<i128> {
     let end =
         text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(end)?;
@@ -37,6 +37,11 @@ pub(crate) fn billionths(text: &str) -> Option<i128> {
         },
     };
     at_scale(digits.checked_mul(factor)?, scale, SCALE)
+}
+
+/// `text` in whole bytes, rounded down, or `None` if it is no quantity or below zero.
+pub fn bytes(text: &str) -> Option<u64> {
+    u64::try_from(billionths(text)? / 10_i128.pow(SCALE)).ok()
 }
 
 /// `1.25` as `(125, 2)`.

@@ -1,0 +1,238 @@
+//! A note, its key, and how each data format writes it into a file.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The longest key in bytes. Its file is named in hexadecimal, and a file name holds 255 bytes.
+const LONGEST_KEY: usize = 120;
+
+/// How notes are written, in the order in which the formats came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub enum Format {
+    /// 1: the file is the text. Its time is the file's; damage shows only where the text is no longer UTF-8.
+    Raw,
+    /// 2: JSON with text, times and a checksum over them and the key.
+    Checked,
+}
+
+/// A note's name: 1 to 120 bytes of UTF-8 without `/`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Key(String);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    pub text: String,
+    pub created: Timestamp,
+    pub modified: Timestamp,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadKey {
+    #[error("a key has 1 to {LONGEST_KEY} bytes; this one has {0}")]
+    Length(usize),
+    #[error("a key has no '/' in it")]
+    Slash,
+}
+
+#[derive(Serialize, Deserialize)]
+struct CheckedFile {
+    text: String,
+    created: Timestamp,
+    modified: Timestamp,
+    checksum: String,
+}
+
+impl Format {
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Raw => 1,
+            Self::Checked => 2,
+        }
+    }
+
+    /// What a file of this format holds for `note`.
+    pub(super) fn encode(self, key: &Key, note: &Note) -> Vec<u8> {
+        match self {
+            Self::Raw => note.text.clone().into_bytes(),
+            Self::Checked => {
+                let Note { text, created, modified } = note.clone();
+                let file = CheckedFile { checksum: checksum(key, note), text, created, modified };
+                json_line(&file)
+            }
+        }
+    }
+
+    /// Reads such a file; `modified` is the file's time. The error says what is wrong with it.
+    pub(super) fn decode(self, key: &Key, bytes: Vec<u8>, modified: Timestamp) -> Result<Note, String> {
+        match self {
+            Self::Raw => {
+                let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+                Ok(Note { text, created: modified, modified })
+            }
+            Self::Checked => {
+                let file: CheckedFile = serde_json::from_slice(&bytes).map_err(|e| format!("it is not a note: {e}"))?;
+                let note = Note { text: file.text, created: file.created, modified: file.modified };
+                match checksum(key, &note) == file.checksum {
+                    true => Ok(note),
+                    false => Err("its checksum is wrong".to_owned()),
+                }
+            }
+        }
+    }
+}
+
+impl TryFrom<u32> for Format {
+    type Error = String;
+
+    fn try_from(number: u32) -> Result<Self, String> {
+        [Self::Raw, Self::Checked]
+            .into_iter()
+            .find(|format| format.number() == number)
+            .ok_or_else(|| format!("data format {number} is not known"))
+    }
+}
+
+impl From<Format> for u32 {
+    fn from(format: Format) -> Self {
+        format.number()
+    }
+}
+
+impl Key {
+    pub fn new(key: impl Into<String>) -> Result<Self, BadKey> {
+        let key = key.into();
+        match key.len() {
+            1..=LONGEST_KEY if key.contains('/') => Err(BadKey::Slash),
+            1..=LONGEST_KEY => Ok(Self(key)),
+            length => Err(BadKey::Length(length)),
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(super) fn file_name(&self) -> String {
+        hex(self.0.as_bytes())
+    }
+
+    pub(super) fn from_file_name(name: &str) -> Option<Self> {
+        let digits: Vec<u32> = name.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
+        let (pairs, rest) = digits.as_chunks::<2>();
+        let bytes = pairs.iter().map(|[high, low]| u8::try_from(high * 16 + low).ok()).collect::<Option<_>>()?;
+        let key = Self::new(String::from_utf8(bytes).ok()?).ok()?;
+        (rest.is_empty() && key.file_name() == name).then_some(key)
+    }
+}
+
+impl TryFrom<String> for Key {
+    type Error = BadKey;
+
+    fn try_from(key: String) -> Result<Self, BadKey> {
+        Self::new(key)
+    }
+}
+
+impl From<Key> for String {
+    fn from(key: Key) -> Self {
+        key.0
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Over the key too, so that a file under another note's name is found out.
+fn checksum(key: &Key, note: &Note) -> String {
+    hex(&Sha256::digest(json_line(&(key, &note.text, note.created, note.modified))))
+}
+
+/// One line of JSON. Maps with keys that are not strings, the only thing that cannot be JSON, are not written here.
+pub(super) fn json_line(value: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(value).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn note(text: &str) -> Note {
+        let at = |s: &str| s.parse().unwrap();
+        Note { text: text.into(), created: at("2026-11-16T03:15:00Z"), modified: at("2026-11-16T03:16:00Z") }
+    }
+
+    fn read(format: Format, key: &str, bytes: &[u8]) -> String {
+        match format.decode(&Key::new(key).unwrap(), bytes.to_vec(), note("").modified) {
+            Ok(note) => format!("{:?} created {} modified {}", note.text, note.created, note.modified),
+            Err(wrong) => wrong,
+        }
+    }
+
+    #[test]
+    fn format_1_is_the_text_and_format_2_is_checked() {
+        let key = Key::new("milk").unwrap();
+        assert_eq!(Format::Raw.encode(&key, &note("2 litres")), b"2 litres");
+        expect![[r#"
+            {"text":"2 litres","created":"2026-11-16T03:15:00Z","modified":"2026-11-16T03:16:00Z","checksum":"7bccd3cb0ee1ecd2b8d49d5b12eb6d5e76c78e0b5b2c2c6d5b3ae6fc25a0fdfd"}
+        "#]]
+        .assert_eq(&String::from_utf8(Format::Checked.encode(&key, &note("2 litres"))).unwrap());
+    }
+
+    #[test]
+    fn damage_is_found_as_far_as_the_format_allows() {
+        let check = |format, key, bytes: &[u8], expected: Expect| expected.assert_eq(&read(format, key, bytes));
+        let good = String::from_utf8(Format::Checked.encode(&Key::new("milk").unwrap(), &note("2 litres"))).unwrap();
+        check(
+            Format::Checked,
+            "milk",
+            good.as_bytes(),
+            expect![[r#""2 litres" created 2026-11-16T03:15:00Z modified 2026-11-16T03:16:00Z"#]],
+        );
+        check(Format::Checked, "bread", good.as_bytes(), expect!["its checksum is wrong"]);
+        check(Format::Checked, "milk", good.replace('2', "3").as_bytes(), expect!["its checksum is wrong"]);
+        check(
+            Format::Checked,
+            "milk",
+            &good.as_bytes()[..20],
+            expect!["it is not a note: EOF while parsing a string at line 1 column 20"],
+        );
+        check(Format::Checked, "milk", b"", expect!["it is not a note: EOF while parsing a value at line 1 column 0"]);
+        check(
+            Format::Raw,
+            "milk",
+            b"",
+            expect![[r#""" created 2026-11-16T03:16:00Z modified 2026-11-16T03:16:00Z"#]],
+        );
+        check(Format::Raw, "milk", b"\xff\xfe", expect!["it is not UTF-8 text"]);
+    }
+
+    #[test]
+    fn a_key_is_any_short_text_without_a_slash() {
+        for good in ["a", " ", "..", "käse", "a\nb", &"x".repeat(120)] {
+            let key = Key::new(good).unwrap();
+            assert!(key.file_name().len() <= 240);
+            assert_eq!(Key::from_file_name(&key.file_name()), Some(key));
+        }
+        assert_eq!(Key::new(""), Err(BadKey::Length(0)));
+        assert_eq!(Key::new("ä".repeat(61)), Err(BadKey::Length(122)));
+        assert_eq!(Key::new("a/b"), Err(BadKey::Slash));
+        for stray in ["", "6", "6z", "6D", "ff", "2f", "+6"] {
+            assert_eq!(Key::from_file_name(stray), None, "{stray}");
+        }
+    }
+}

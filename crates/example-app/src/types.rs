@@ -1,0 +1,396 @@
+//! ExampleApp as users write and read it: the whitepaper's fields, and what the further capabilities need.
+//!
+//! What the schema can refuse it refuses here (patterns, enums, CEL); the rest is refused in `operator/decide/spec.rs`, with
+//! a condition that names the field. Every field besides the whitepaper's is optional.
+
+use k8s_openapi::{
+    api::core::v1::ResourceRequirements,
+    apimachinery::pkg::{
+        api::resource::Quantity,
+        apis::meta::v1::{Condition, Time},
+    },
+};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A small notes service, and how it is to be run.
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[kube(
+    group = "example-app.appdelivery.cncf.io",
+    version = "v1alpha1",
+    kind = "ExampleApp",
+    shortname = "ea",
+    namespaced,
+    status = "ExampleAppStatus",
+    scale(
+        spec_replicas_path = ".spec.replicas",
+        status_replicas_path = ".status.replicas",
+        label_selector_path = ".status.selector"
+    ),
+    printcolumn(name = "Version", type_ = "string", json_path = ".status.currentVersion"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas"),
+    printcolumn(name = "Last backup", type_ = "date", json_path = ".status.backup.lastBackupTime"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Message", type_ = "string", json_path = ".status.message", priority = 1),
+    validation = Rule::new("self.metadata.name.size() <= 40").message("metadata.name may have 40 characters at most: the names of its Jobs are derived from it")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("!has(self.autoscaling) || self.replicas == 1").message("spec.replicas and spec.autoscaling exclude each other: remove spec.replicas"),
+    validation = Rule::new("!has(self.restore) || (has(self.backup) && self.backup.host != '' && self.backup.bucketName != '')").message("spec.restore needs spec.backup.host and spec.backup.bucketName: they say where the backup is")
+)]
+pub struct ExampleAppSpec {
+    /// The version to run, for example `0.0.1`. A change of it is an upgrade: backup, migration, roll, and back on failure.
+    #[x_kube(validation = Rule::new("self.matches('^[0-9]+[.][0-9]+[.][0-9]+$')").message("spec.appVersion is a version such as 0.0.1"))]
+    #[schemars(length(max = 32))]
+    pub app_version: String,
+    /// What can be switched on and off while it runs.
+    #[serde(default)]
+    pub features: Features,
+    /// Where backups go, and when they are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Backup>,
+    /// Take the data from a backup: a new instance is born from it; on one that exists, a changed value is the consent to
+    /// replace its data, after a safety backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<Restore>,
+    /// How many pods serve; they share one volume. This is what `kubectl scale` and a HorizontalPodAutoscaler set.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0, max = 100))]
+    pub replicas: i32,
+    /// Let the operator choose the number of pods, by the requests that they serve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoscaling: Option<Autoscaling>,
+    /// The volume.
+    #[serde(default)]
+    pub storage: Storage,
+    /// CPU and memory of each pod. A quarter of the memory limit becomes the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequirements>,
+    /// Another image than the operator's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// How it is reached.
+    #[serde(default)]
+    pub service: ServiceOptions,
+    /// Take over a Deployment, Service or claim of these names that exists already. Their data is kept.
+    #[serde(default)]
+    pub take_ownership: bool,
+    /// What may be mended without asking.
+    #[serde(default)]
+    pub remediation: Remediation,
+    /// What becomes of the volume when this object is deleted.
+    #[serde(default)]
+    pub deletion_policy: DeletionPolicy,
+    /// Leave everything as it is; only the status is kept up to date.
+    #[serde(default)]
+    pub paused: bool,
+}
+
+fn one() -> i32 {
+    1
+}
+
+/// What can be switched.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Features {
+    /// Search: `/search?q=`.
+    #[serde(default)]
+    pub example_feature1: bool,
+    /// Export: `/export`.
+    #[serde(default)]
+    pub example_feature2: bool,
+}
+
+/// Where backups go, and when they are made.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!self.enabled || (self.host != '' && self.bucketName != '')").message("spec.backup.enabled needs spec.backup.host and spec.backup.bucketName"))]
+pub struct Backup {
+    /// Whether backups are made: by the schedule, before each upgrade, and on request.
+    #[serde(default)]
+    pub enabled: bool,
+    /// The kind of store.
+    #[serde(default)]
+    pub storage_type: StorageType,
+    /// The store, for example `my-backup.example.com` or `http://minio:9000`; https unless it says otherwise.
+    #[serde(default)]
+    pub host: String,
+    /// The bucket. Objects are named `<namespace>/<name>/<UTC time>.notes`.
+    #[serde(default)]
+    pub bucket_name: String,
+    /// When, as a cron expression in UTC.
+    #[serde(default = "daily")]
+    #[schemars(regex(pattern = r"^(@(yearly|annually|monthly|weekly|daily|hourly)|\S+ \S+ \S+ \S+ \S+)$"))]
+    pub schedule: String,
+    /// A Secret with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials_secret_name: Option<String>,
+    /// Any new value asks for one backup now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+}
+
+fn daily() -> String {
+    "0 3 * * *".to_owned()
+}
+
+/// The kind of store.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum StorageType {
+    /// S3, or anything that speaks its protocol.
+    #[default]
+    S3,
+}
+
+/// Which backup to take the data from.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Restore {
+    /// The object's key in the bucket, or `latest`.
+    pub backup: String,
+    /// With `latest`: whose, as `<namespace>/<name>`. Its own unless said otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[a-z0-9-]+/[a-z0-9.-]+$"))]
+    pub from: Option<String>,
+    /// Any new value asks for the same once more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+}
+
+/// Pods by load.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.minReplicas <= self.maxReplicas").message("spec.autoscaling.minReplicas must not be above maxReplicas"))]
+pub struct Autoscaling {
+    /// At least so many.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 100))]
+    pub min_replicas: i32,
+    /// At most so many.
+    #[schemars(range(min = 1, max = 100))]
+    pub max_replicas: i32,
+    /// What one pod should serve.
+    #[schemars(range(min = 1))]
+    pub requests_per_second: i32,
+}
+
+/// The volume.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Storage {
+    /// Its size, `1Gi` unless said otherwise. It can grow where the class allows it, never shrink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Quantity>,
+    /// The class; the cluster's default unless said otherwise. It cannot change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_name: Option<String>,
+    /// A claim that exists: it is used as it is, and never changed or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing_claim: Option<String>,
+}
+
+/// How it is reached.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceOptions {
+    /// The type of its Service.
+    #[serde(rename = "type", default)]
+    pub kind: ServiceType,
+}
+
+/// The types of a Service.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ServiceType {
+    /// From within the cluster.
+    #[default]
+    ClusterIP,
+    /// Also by a port of every node.
+    NodePort,
+    /// Also by a load balancer.
+    LoadBalancer,
+}
+
+/// What may be mended without asking.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Remediation {
+    /// Restore the newest backup when the data is corrupt. What was written since then is lost.
+    #[serde(default)]
+    pub restore_corrupt_volume: bool,
+}
+
+/// What becomes of the volume in the end.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeletionPolicy {
+    /// It stays; an ExampleApp of the same name finds it again.
+    #[default]
+    Retain,
+    /// It goes with the ExampleApp.
+    Delete,
+}
+
+/// How it is, and what is being done about it.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ExampleAppStatus {
+    /// The version whose format the data has, and that has been seen to serve it.
+    pub current_version: Option<String>,
+    /// Where it is reached.
+    pub url: Option<String>,
+    /// The Secret with its password.
+    pub auth_secret_name: Option<String>,
+    /// Its backups.
+    pub backup: Option<BackupStatus>,
+    /// One word for what is going on.
+    pub phase: Option<Phase>,
+    /// The same as a sentence, and what to do if there is something to do.
+    pub message: Option<String>,
+    /// How many pods there are.
+    pub replicas: Option<i32>,
+    /// How many of them serve.
+    pub ready_replicas: Option<i32>,
+    /// The pods' labels, for a HorizontalPodAutoscaler.
+    pub selector: Option<String>,
+    /// The claim that holds the data.
+    pub claim_name: Option<String>,
+    /// What is being carried out, in steps. It is written before its first step, so that a restarted operator goes on with it.
+    pub operation: Option<Operation>,
+    /// How many operations there have been.
+    pub operations: Option<i64>,
+    /// The wish in spec.restore that was fulfilled last.
+    pub restored: Option<String>,
+    /// The upgrade that failed; it is not tried again until spec.appVersion changes.
+    pub failed_upgrade: Option<Failure>,
+    /// The restore that failed; it is not tried again until spec.restore changes.
+    pub failed_restore: Option<Failure>,
+    /// When corrupt data was last replaced by a backup without asking.
+    pub last_remediation: Option<Time>,
+    /// What autoscaling has decided.
+    pub autoscaling: Option<AutoscalingStatus>,
+    /// The generation of the spec that all this is about.
+    pub observed_generation: Option<i64>,
+    /// What is (not) the case, and why.
+    pub conditions: Option<Vec<Condition>>,
+}
+
+/// One word for what is going on.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The first pods are not ready yet.
+    Installing,
+    /// All is well.
+    Running,
+    /// Pods are missing, or are being replaced.
+    Unready,
+    /// An upgrade is being carried out.
+    Upgrading,
+    /// A failed upgrade or restore is being undone.
+    RollingBack,
+    /// Data comes from a backup.
+    Restoring,
+    /// The data is corrupt, or could not be restored: somebody must decide.
+    Failed,
+    /// Something of these names belongs to somebody else: see the message.
+    Blocked,
+    /// The user asked to leave it alone.
+    Paused,
+}
+
+/// Its backups.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupStatus {
+    /// When the last one was finished.
+    pub last_backup_time: Option<Time>,
+    /// Its key in the bucket.
+    pub last_backup: Option<String>,
+    /// Its size.
+    pub bytes: Option<i64>,
+    /// The value of spec.backup.request that was fulfilled last.
+    pub request: Option<String>,
+}
+
+/// Something that takes several steps.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    /// What it is.
+    pub kind: OperationKind,
+    /// Which step is being carried out.
+    pub step: Step,
+    /// The version before; nothing for a new instance.
+    pub from: Option<String>,
+    /// The version that it leads to.
+    pub to: String,
+    /// Its number: the names of its Jobs are derived from it.
+    pub id: i64,
+    /// When it began.
+    pub started_at: Time,
+    /// When the present step began.
+    pub step_started_at: Time,
+    /// The backup that was made before anything was changed.
+    pub safety: Option<String>,
+    /// What is wished for: the value of spec.restore or spec.backup.request.
+    pub wish: Option<String>,
+    /// Why it is being undone.
+    pub failure: Option<String>,
+}
+
+/// What can be carried out.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OperationKind {
+    /// To another version.
+    Upgrade,
+    /// Data from a backup, as the user asked.
+    Restore,
+    /// Data from the newest backup, because it was corrupt.
+    Remediation,
+    /// A backup, as the user asked.
+    Backup,
+}
+
+/// The steps of operations, in their order.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// A Job makes a backup, while the app goes on.
+    BackUp,
+    /// The pods go.
+    Stop,
+    /// A Job replaces the data.
+    Restore,
+    /// A Job brings the data into the version's format.
+    Migrate,
+    /// The pods come, and must become ready in time.
+    Start,
+    /// It failed: the pods go again.
+    UndoStop,
+    /// A Job brings the old data back.
+    UndoData,
+    /// The old version comes back.
+    UndoStart,
+}
+
+/// What failed, and why.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// The version, or the wish in spec.restore.
+    pub what: String,
+    /// Why.
+    pub message: String,
+}
+
+/// What autoscaling has decided.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct AutoscalingStatus {
+    /// So many pods.
+    pub replicas: i32,
+    /// Since when fewer would do.
+    pub below_since: Option<Time>,
+}

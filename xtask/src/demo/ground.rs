@@ -1,0 +1,167 @@
+//! A cluster to stand on: the lab, or the user's own; with the images in it and Capstan installed.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+use lab::Lab;
+
+use super::{Options, kubectl::Kubectl, story::Story};
+use crate::image;
+
+/// Where the demo's applications live.
+const NAMESPACE: &str = "demo";
+/// Where Capstan lives.
+const HOME: &str = "capstan-system";
+
+pub(crate) struct Ground {
+    pub(crate) kubectl: Kubectl,
+    /// What the user types to have a kubectl of their own.
+    pub(crate) hint: Option<String>,
+}
+
+pub(crate) fn prepare(story: &Story, options: &Options) -> Result<Ground> {
+    let ground = match &options.context {
+        None => in_the_lab(story)?,
+        Some(context) => in_the_cluster(story, context)?,
+    };
+    install(story, &ground.kubectl, options)?;
+    Ok(ground)
+}
+
+pub(crate) fn remove(story: &Story, options: &Options) -> Result<()> {
+    let Some(context) = &options.context else {
+        story.say("Removing the lab: its nodes, its network, its volumes.");
+        lab::down(lab::DEFAULT_NAME)?;
+        story.shown("nothing of it is left");
+        return Ok(());
+    };
+    let kubectl = of_the_user(context);
+    story.say(format!("Removing from {context} what the demo made; the definitions and their resources elsewhere stay."));
+    kubectl.show(story, "delete namespace demo --ignore-not-found")?;
+    kubectl.show(story, "delete -f deploy/operator.yaml --ignore-not-found")?;
+    Ok(())
+}
+
+fn in_the_lab(story: &Story) -> Result<Ground> {
+    story.heading("A real Kubernetes, on this machine");
+    let progress = Told(story);
+    let images = image::all(&progress)?;
+    let lab = match Lab::open(lab::DEFAULT_NAME) {
+        Ok(lab) => {
+            story.say("The lab is up already.");
+            lab
+        }
+        Err(_) => Lab::up(&lab::Options::default(), &progress)?,
+    };
+    for image in &images {
+        lab.load_image(&image.path)?;
+    }
+    let kubectl = Kubectl {
+        program: lab.program("kubectl"),
+        cluster: vec!["--kubeconfig".into(), lab.kubeconfig().display().to_string()],
+        namespace: NAMESPACE,
+    };
+    story.shown("a control plane and three nodes, with the images on each");
+    kubectl.show(story, "get nodes")?;
+    Ok(Ground { kubectl, hint: Some("eval \"$(cargo xtask lab env)\"".into()) })
+}
+
+fn of_the_user(context: &str) -> Kubectl {
+    let cluster = vec!["--context".to_owned(), context.to_owned()];
+    Kubectl { program: PathBuf::from("kubectl"), cluster, namespace: NAMESPACE }
+}
+
+fn in_the_cluster(story: &Story, context: &str) -> Result<Ground> {
+    story.heading(&format!("Your Kubernetes: {context}"));
+    let kubectl = of_the_user(context);
+    kubectl.ask(&["version", "-o", "name"]).or_else(|_| kubectl.ask(&["version"])).with_context(|| {
+        format!("the context {context} does not answer: see `kubectl config get-contexts`")
+    })?;
+    kubectl.show(story, "get nodes")?;
+    story.say("The demo needs two images in your cluster; `make image` makes them without a container engine, as OCI archives:");
+    for line in [
+        "make image",
+        "kind load image-archive FILE                        # kind",
+        "minikube image load FILE                            # minikube",
+        "sudo k3s ctr images import FILE                     # k3s, on each node",
+        "skopeo copy oci-archive:FILE docker://REGISTRY/…    # a registry; then: make demo IMAGE=… S3_IMAGE=…",
+    ] {
+        story.type_this(line);
+    }
+    Ok(Ground { kubectl, hint: None })
+}
+
+fn install(story: &Story, kubectl: &Kubectl, options: &Options) -> Result<()> {
+    story.heading("Capstan is installed");
+    story.say("One manifest: definitions, an account with exactly the rights that the code declares, two replicas.");
+    let home = Kubectl { program: kubectl.program.clone(), cluster: kubectl.cluster.clone(), namespace: HOME };
+    story.command("kubectl apply -f deploy/install.yaml");
+    let manifest = lab_manifest(&options.image)?;
+    home.ask_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest)?;
+    rolled_out(story, &home, "capstan", "app.kubernetes.io/name=capstan")?;
+    story.shown("it runs, non-root and without privileges, and does nothing until asked");
+    home.show(story, "get pods")?;
+
+    story.say("A namespace for applications, as strict as Kubernetes can make it, and an S3 server for their backups.");
+    fresh_namespace(story, kubectl)?;
+    let s3 = std::fs::read_to_string(crate::tree::root().join("examples/demo/s3.yaml")).context("examples/demo/s3.yaml")?;
+    story.command("kubectl -n demo apply -f examples/demo/s3.yaml");
+    kubectl.ask_with(&["apply", "-f", "-"], &s3.replace("capstan-s3:dev", &options.s3_image))?;
+    rolled_out(story, kubectl, "s3", "app=s3")?;
+    story.shown("s3 is ready");
+    Ok(())
+}
+
+/// The committed manifest, with the user's image.
+fn lab_manifest(image: &str) -> Result<String> {
+    let path = "deploy/install.yaml";
+    let text = std::fs::read_to_string(crate::tree::root().join(path)).context(path)?;
+    Ok(text.replace("capstan:dev", image))
+}
+
+/// What an earlier demo left is removed: the story begins with nothing.
+fn fresh_namespace(story: &Story, kubectl: &Kubectl) -> Result<()> {
+    if !kubectl.field(&format!("namespace/{NAMESPACE}"), ".metadata.name")?.is_empty() {
+        story.progress("removing what an earlier demo left");
+        kubectl.ask(&["delete", "namespace", NAMESPACE, "--timeout=120s"])?;
+    }
+    kubectl.run(story, "create namespace demo")?;
+    kubectl.run(story, "label namespace demo pod-security.kubernetes.io/enforce=restricted")?;
+    // Made up here, on standard input: never in a file, an argument or the output.
+    let secret = format!(
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: backup-credentials}}\nstringData: {{AWS_ACCESS_KEY_ID: demo, AWS_SECRET_ACCESS_KEY: {}}}\n",
+        random()?
+    );
+    kubectl.ask_with(&["apply", "-f", "-"], &secret).map(drop)
+}
+
+fn random() -> Result<String> {
+    use std::io::Read as _;
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).context("/dev/urandom")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Waits until a Deployment is there, and says early what is wrong when its image is not.
+fn rolled_out(story: &Story, kubectl: &Kubectl, name: &str, selector: &str) -> Result<()> {
+    story.until(&format!("deployment {name} ready"), Duration::from_secs(120), || {
+        let waiting = ["get", "pods", "-l", selector, "-o", "jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}"];
+        let reasons = kubectl.ask(&waiting)?;
+        if reasons.contains("ImagePull") || reasons.contains("ErrImage") {
+            bail!("the image of {name} is not in the cluster: make it with `make image` and load it (see above)");
+        }
+        let deployment = format!("deployment/{name}");
+        let (want, have) = (kubectl.field(&deployment, ".spec.replicas")?, kubectl.field(&deployment, ".status.readyReplicas")?);
+        let seen = kubectl.field(&deployment, ".status.observedGeneration")? == kubectl.field(&deployment, ".metadata.generation")?;
+        let updated = kubectl.field(&deployment, ".status.updatedReplicas")?;
+        Ok((seen && want == have && want == updated).then_some(()))
+    })
+}
+
+struct Told<'s>(&'s Story);
+
+impl lab::Progress for Told<'_> {
+    fn step(&self, text: &str) {
+        self.0.progress(text);
+    }
+}
