@@ -8,20 +8,35 @@ SHELL := bash
 export CAPSTAN_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/capstan
 export PATH := $(CAPSTAN_CACHE)/tools/bin:$(PATH)
 
-.PHONY: help setup demo test check bench campaign fuzz generate
+.PHONY: help setup demo demo-down test test-kubernetes kubernetes image check bench campaign fuzz generate
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Install what this machine lacks (the other targets call it)
 	@scripts/setup build
 
-demo: setup ## See an operator work: created, healed, crashed and resumed, on the in-process API server
-	@cargo run --quiet --example tour
+demo: setup ## Capstan on a real Kubernetes: on this machine, or with CONTEXT=<kubectl context> on yours
+	@$(if $(CONTEXT),,scripts/setup kubernetes)
+	@cargo xtask demo $(if $(CONTEXT),--context '$(CONTEXT)') $(if $(IMAGE),--image '$(IMAGE)') $(if $(S3_IMAGE),--s3-image '$(S3_IMAGE)')
+
+demo-down: setup ## Remove what the demo made
+	@cargo xtask demo --down $(if $(CONTEXT),--context '$(CONTEXT)')
 
 test: setup ## Run the tests
 	cargo test --workspace --quiet
 	cargo test --package kit --features otlp --lib --quiet telemetry
+
+test-kubernetes: setup ## Run the tests that need a real Kubernetes, on the lab
+	@scripts/setup kubernetes
+	@cargo xtask test-kubernetes
+
+kubernetes: setup ## Build the lab: Kubernetes from its Go modules, and its images
+	@scripts/setup kubernetes
+	@cargo xtask lab build
+
+image: setup ## Make the images capstan:dev and capstan-s3:dev, without a container engine
+	@cargo xtask image
 
 check: setup ## Everything CI checks besides the tests: format, lints, docs, generated files, licences
 	@scripts/setup check

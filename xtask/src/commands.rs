@@ -12,7 +12,16 @@ pub(crate) struct Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Run {
-    /// Write the generated files anew: docs/reference, and the output of the demo in README.md.
+    /// A real Kubernetes on this machine.
+    #[command(subcommand)]
+    Lab(crate::lab::Command),
+    /// Make the images capstan:dev and capstan-s3:dev from release binaries.
+    Image,
+    /// Tell Capstan's story on a real Kubernetes: `make demo`.
+    Demo(crate::demo::Options),
+    /// Run the tests that need a real Kubernetes, phase by phase: `make test-kubernetes`.
+    TestKubernetes(crate::phases::Options),
+    /// Write the generated files anew: docs/reference, deploy, and the output in docs/kit.md.
     Generate {
         /// Write nothing; fail when a file is not as it would be written.
         #[arg(long)]

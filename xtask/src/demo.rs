@@ -29,9 +29,20 @@ pub(crate) struct Options {
     /// The image of the demo's S3 server in that cluster.
     #[arg(long, default_value = "capstan-s3:dev")]
     s3_image: String,
+    /// The lab to tell it on.
+    #[arg(long, default_value = lab::DEFAULT_NAME, conflicts_with = "context")]
+    lab: String,
     /// Remove what the demo made: the lab, or its namespaces from the cluster of --context.
     #[arg(long)]
     down: bool,
+}
+
+impl Options {
+    /// On a lab of this name, with everything else as usual.
+    pub(crate) fn in_lab(name: &str) -> Self {
+        let (image, s3_image) = ("capstan:dev".into(), "capstan-s3:dev".into());
+        Self { context: None, image, s3_image, lab: name.into(), down: false }
+    }
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -6,7 +6,7 @@ use std::{fs, io::ErrorKind};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::tree;
+use crate::{cargo, tree};
 
 /// What to do with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

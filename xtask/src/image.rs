@@ -1,24 +1,28 @@
 //! `cargo xtask image`: our images, made from release binaries without a container engine.
-
-use std::path::PathBuf;
+#![expect(clippy::print_stdout, reason = "says where they are")]
 
 use anyhow::Result;
-use lab::{Progress, images};
+use lab::{
+    Progress,
+    images::{self, Ours, Tar},
+};
 
 use crate::{cargo, tree};
 
-/// A finished image.
-pub(crate) struct Image {
-    pub(crate) name: &'static str,
-    pub(crate) path: PathBuf,
-}
-
 /// Builds both programs and packs them. Quick when nothing changed.
-pub(crate) fn all(progress: &dyn Progress) -> Result<Vec<Image>> {
-    progress.step("compiling capstan and the demo's S3 server (release)");
+pub(crate) fn all(progress: &dyn Progress) -> Result<Vec<Tar>> {
+    progress.step("compiling capstan and the S3 server of tests and demo (release)");
     cargo::run(&["build", "--quiet", "--release", "--locked", "--package", "capstan", "--package", "s3"])?;
     let built = tree::root().join("target/release");
-    let capstan = images::capstan(&built.join("capstan"), progress)?;
-    let s3 = images::s3(&built.join("s3"), progress)?;
-    Ok(vec![Image { name: "capstan:dev", path: capstan }, Image { name: "capstan-s3:dev", path: s3 }])
+    let capstan = images::ours(Ours::Capstan, &built.join("capstan"), progress)?;
+    let s3 = images::ours(Ours::S3, &built.join("s3"), progress)?;
+    Ok(vec![capstan, s3])
+}
+
+/// The same, for the user.
+pub(crate) fn run(progress: &dyn Progress) -> Result<()> {
+    for Tar { name, path, size, digest } in all(progress)? {
+        println!("{name}\n  {}\n  {:.1} MB, {digest}", path.display(), size as f64 / 1e6);
+    }
+    Ok(())
 }

@@ -1,10 +1,14 @@
-//! What a developer runs beside cargo: `cargo xtask generate`. The tree's invariants are this crate's tests.
+//! What a developer runs beside cargo: the lab, images, the demo, generated files. The tree's invariants are this crate's tests.
 
 mod cargo;
 mod commands;
+mod demo;
 mod generate;
+mod image;
 #[cfg(test)]
 mod invariants;
+mod lab;
+mod phases;
 mod tree;
 
 use std::process::ExitCode;
@@ -14,6 +18,10 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     let commands::Command { run } = commands::Command::parse();
     let done = match run {
+        commands::Run::Lab(command) => lab::run(command),
+        commands::Run::Image => image::run(&lab::Timed::start()),
+        commands::Run::Demo(options) => demo::run(&options),
+        commands::Run::TestKubernetes(options) => phases::run(&options),
         commands::Run::Generate { check: false } => generate::run(generate::Mode::Write),
         commands::Run::Generate { check: true } => generate::run(generate::Mode::Check),
     };

@@ -132,7 +132,7 @@ impl App<'_> {
     fn settled(&self, version: &str) -> Result<()> {
         let mut told = String::new();
         self.story.until(&format!("version {version} ready"), PATIENCE, || {
-            let status = self.kubectl.field("exampleapp/notes", "..status.message")?;
+            let status = self.kubectl.field("exampleapp/notes", ".status.message")?;
             if !status.is_empty() && status != told {
                 told.clone_from(&status);
                 self.story.progress(&status);
@@ -167,7 +167,7 @@ impl App<'_> {
                 told.clone_from(&message);
                 self.story.progress(&message);
             }
-            let failed = self.kubectl.field("exampleapp/notes", ".status.failedUpgrade")?;
+            let failed = self.kubectl.field("exampleapp/notes", ".status.failedUpgrade.message")?;
             Ok((!failed.is_empty() && self.is_up_to_date()?).then_some(message))
         })
     }

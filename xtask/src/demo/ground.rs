@@ -21,7 +21,7 @@ pub(crate) struct Ground {
 
 pub(crate) fn prepare(story: &Story, options: &Options) -> Result<Ground> {
     let ground = match &options.context {
-        None => in_the_lab(story)?,
+        None => in_the_lab(story, &options.lab)?,
         Some(context) => in_the_cluster(story, context)?,
     };
     install(story, &ground.kubectl, options)?;
@@ -31,7 +31,7 @@ pub(crate) fn prepare(story: &Story, options: &Options) -> Result<Ground> {
 pub(crate) fn remove(story: &Story, options: &Options) -> Result<()> {
     let Some(context) = &options.context else {
         story.say("Removing the lab: its nodes, its network, its volumes.");
-        lab::down(lab::DEFAULT_NAME)?;
+        lab::down(&options.lab)?;
         story.shown("nothing of it is left");
         return Ok(());
     };
@@ -42,22 +42,22 @@ pub(crate) fn remove(story: &Story, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn in_the_lab(story: &Story) -> Result<Ground> {
+fn in_the_lab(story: &Story, name: &str) -> Result<Ground> {
     story.heading("A real Kubernetes, on this machine");
     let progress = Told(story);
     let images = image::all(&progress)?;
-    let lab = match Lab::open(lab::DEFAULT_NAME) {
+    let lab = match Lab::open(name) {
         Ok(lab) => {
             story.say("The lab is up already.");
             lab
         }
-        Err(_) => Lab::up(&lab::Options::default(), &progress)?,
+        Err(_) => Lab::up(&lab::Options { name: name.into(), ..lab::Options::default() }, &progress)?,
     };
     for image in &images {
         lab.load_image(&image.path)?;
     }
     let kubectl = Kubectl {
-        program: lab.program("kubectl"),
+        program: lab.kubectl().get_program().into(),
         cluster: vec!["--kubeconfig".into(), lab.kubeconfig().display().to_string()],
         namespace: NAMESPACE,
     };

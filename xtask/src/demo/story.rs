@@ -2,9 +2,9 @@
 #![expect(clippy::print_stdout, reason = "telling is what it is for")]
 
 use std::{
-    cell::Cell,
     fmt::Display,
     io::{self, IsTerminal as _},
+    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -16,33 +16,33 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub(crate) struct Story {
     began: Instant,
     /// When the last thing was told: what is waited for counts from here.
-    last: Cell<Instant>,
+    last: Mutex<Instant>,
     colour: bool,
 }
 
 impl Story {
     pub(crate) fn begin() -> Self {
         let now = now();
-        Self { began: now, last: Cell::new(now), colour: io::stdout().is_terminal() }
+        Self { began: now, last: Mutex::new(now), colour: io::stdout().is_terminal() }
     }
 
     pub(crate) fn heading(&self, text: &str) {
         let at = format!("{:.0} s", self.began.elapsed().as_secs_f32());
         let rule = "─".repeat(100_usize.saturating_sub(text.chars().count() + at.len() + 5));
         println!("\n{} {} {}", self.paint(BOLD, format!("── {text}")), self.paint(DIM, rule), self.paint(DIM, at));
-        self.last.set(now());
+        self.mark();
     }
 
     /// What the next commands are for.
     pub(crate) fn say(&self, text: impl Display) {
         println!("{text}");
-        self.last.set(now());
+        self.mark();
     }
 
     /// A command, as a user would type it.
     pub(crate) fn command(&self, text: impl Display) {
         println!("  {} {}", self.paint(DIM, "$"), self.paint(BLUE, text));
-        self.last.set(now());
+        self.mark();
     }
 
     /// What it printed.
@@ -57,9 +57,9 @@ impl Story {
 
     /// What can be seen now, and how long it took since the last command.
     pub(crate) fn shown(&self, text: impl Display) {
-        let took = format!("{:.1} s", self.last.get().elapsed().as_secs_f32());
+        let took = format!("{:.1} s", self.marked().elapsed().as_secs_f32());
         println!("  {} {text} {}", self.paint(GREEN, "✓"), self.paint(DIM, format!("({took})")));
-        self.last.set(now());
+        self.mark();
     }
 
     /// Something for the user to try.
@@ -84,6 +84,14 @@ impl Story {
             }
             rest();
         }
+    }
+
+    fn mark(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = now();
+    }
+
+    fn marked(&self) -> Instant {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn paint(&self, style: &str, text: impl Display) -> String {

@@ -1,0 +1,141 @@
+//! `cargo xtask test-kubernetes`: what must be seen on a real Kubernetes, phase by phase, with the time of each.
+#![expect(clippy::print_stdout, reason = "a long job tells where it is")]
+
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail};
+use lab::{Lab, Progress};
+
+use crate::{cargo, demo, image, tree};
+
+/// The lab of the tests: not that of `make demo`, which may be in use.
+const LAB: &str = "test";
+
+/// What the user chose.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only phases whose name contains this (the lab comes up for any).
+    #[arg(default_value = "")]
+    only: String,
+    /// Leave the lab as it is in the end; `cargo xtask lab down --name test` removes it.
+    #[arg(long)]
+    keep: bool,
+    /// Write docs/contract.md from what was seen, instead of comparing with it.
+    #[arg(long)]
+    write_table: bool,
+}
+
+struct Phase {
+    name: &'static str,
+    run: fn(&Options) -> Result<()>,
+}
+
+/// In this order. Each stands on those before it.
+const PHASES: &[Phase] = &[
+    Phase { name: "lab", run: |_| cargo::run(&["test", "--package", "lab", "--features", "kubernetes", "--test", "lab", "--", "--nocapture"]) },
+    Phase { name: "contract", run: contract },
+    Phase { name: "example-app", run: |_| tests("example-app") },
+    Phase { name: "demo", run: |_| demo::run(&demo::Options::in_lab(LAB)) },
+];
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut times = Times::default();
+    let done = all(options, &mut times);
+    if options.keep {
+        println!("the lab is still up: cargo xtask lab down --name {LAB}");
+    } else {
+        times.take("lab down", || Ok(lab::down(LAB)?))?;
+    }
+    times.print();
+    done
+}
+
+fn all(options: &Options, times: &mut Times) -> Result<()> {
+    times.take("images", || image::all(&Print).map(drop))?;
+    let chosen: Vec<&Phase> = PHASES.iter().filter(|phase| phase.name.contains(&options.only)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
+        bail!("no phase is called {}: there are {}", options.only, names.join(", "));
+    }
+    times.take("lab up", up)?;
+    for phase in chosen {
+        times.take(phase.name, || (phase.run)(options)).with_context(|| {
+            format!("phase {0}; once more, alone: cargo xtask test-kubernetes --keep {0}", phase.name)
+        })?;
+    }
+    Ok(())
+}
+
+fn up() -> Result<()> {
+    lab::down(LAB)?;
+    let lab = Lab::up(&lab::Options { name: LAB.into(), ..lab::Options::default() }, &Print)?;
+    for image in image::all(&Print)? {
+        lab.load_image(&image.path)?;
+    }
+    Ok(())
+}
+
+/// Both servers, and the page about them. The real one has to forget its past for some cases.
+fn contract(options: &Options) -> Result<()> {
+    let me = std::env::current_exe().context("where am I?")?;
+    let forget = format!("{0} lab compact --name {LAB} && {0} lab restart-api --name {LAB}", me.display());
+    let mut arguments = vec!["run", "--quiet", "--package", "contract", "--example", "contract", "--"];
+    arguments.extend(["--forget", &forget, "--table", "docs/contract.md"]);
+    if !options.write_table {
+        arguments.push("--check");
+    }
+    on_the_lab(cargo::command(&arguments))
+}
+
+fn tests(package: &str) -> Result<()> {
+    let arguments = ["test", "--package", package, "--features", "kubernetes", "--test", "kubernetes", "--", "--nocapture"];
+    on_the_lab(cargo::command(&arguments))
+}
+
+fn on_the_lab(mut command: Command) -> Result<()> {
+    let lab = Lab::open(LAB)?;
+    command.env("KUBECONFIG", lab.kubeconfig()).env("CAPSTAN_LAB", LAB).current_dir(tree::root());
+    let status = command.status().context("cannot run cargo")?;
+    if !status.success() {
+        bail!("failed, see above");
+    }
+    Ok(())
+}
+
+/// How long each phase took.
+#[derive(Default)]
+struct Times(Vec<(&'static str, Duration)>);
+
+impl Times {
+    fn take<T>(&mut self, name: &'static str, phase: impl FnOnce() -> Result<T>) -> Result<T> {
+        println!("\n==> {name}");
+        let began = now();
+        let done = phase();
+        self.0.push((name, began.elapsed()));
+        done
+    }
+
+    fn print(&self) {
+        println!("\n    seconds  phase");
+        for (name, took) in &self.0 {
+            println!("    {:>7.1}  {name}", took.as_secs_f32());
+        }
+        println!("    {:>7.1}  in all", self.0.iter().map(|(_, took)| *took).sum::<Duration>().as_secs_f32());
+    }
+}
+
+struct Print;
+
+impl Progress for Print {
+    fn step(&self, text: &str) {
+        println!("    {text}");
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a program at a terminal has no other clock")]
+fn now() -> Instant {
+    Instant::now()
+}
