@@ -113,7 +113,9 @@ pub(crate) enum Output {
 
 pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     match command {
-        Command::Up { lab, nodes, kubernetes, images } => up(&Options { name: lab.name, nodes, kubernetes, images }),
+        Command::Up { lab, nodes, kubernetes, images } => {
+            up(&Options { name: lab.name, nodes, kubernetes, images })
+        }
         Command::Down { all: true, .. } => down_all(),
         Command::Down { slot: Some(slot), .. } => down(&format!("in slot {slot}"), || ::lab::down_slot(slot)),
         Command::Down { lab, .. } => down(&lab.name, || ::lab::down(&lab.name)),
@@ -151,7 +153,11 @@ fn up(options: &Options) -> anyhow::Result<()> {
 fn down(name: &str, remove: impl FnOnce() -> ::lab::Result<bool>) -> anyhow::Result<()> {
     let time = Timed::start();
     let there = remove()?;
-    time.step(&if there { format!("lab {name} is gone") } else { format!("there is no lab {name}: nothing to do") });
+    time.step(&if there {
+        format!("lab {name} is gone")
+    } else {
+        format!("there is no lab {name}: nothing to do")
+    });
     Ok(())
 }
 
@@ -177,14 +183,21 @@ fn status(output: Output) -> anyhow::Result<()> {
 
 fn describe(lab: &LabStatus) {
     let slot = lab.slot.map_or_else(|| "no slot".into(), |slot| format!("slot {slot}"));
-    println!("{}: {} ({slot}, Kubernetes {}, {} MiB)", lab.name, lab.state, lab.kubernetes, lab.memory_bytes >> 20);
+    println!(
+        "{}: {} ({slot}, Kubernetes {}, {} MiB)",
+        lab.name,
+        lab.state,
+        lab.kubernetes,
+        lab.memory_bytes >> 20
+    );
     for node in &lab.nodes {
         let ready = match node.ready {
             Some(true) => "Ready",
             Some(false) => "not Ready",
             None => "the API server does not answer",
         };
-        let fault = if node.state == NodeState::Running { String::new() } else { format!(", {}", node.state) };
+        let fault =
+            if node.state == NodeState::Running { String::new() } else { format!(", {}", node.state) };
         println!("  {:8} {:13} {ready}{fault}, {} MiB", node.name, node.address, node.memory_bytes >> 20);
     }
     if let Some(kubeconfig) = &lab.kubeconfig {

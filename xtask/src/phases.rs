@@ -7,9 +7,9 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use lab::{Lab, Progress};
+use lab::Lab;
 
-use crate::{cargo, demo, image, tree};
+use crate::{cargo, demo, image, lab::Timed, tree};
 
 /// The lab of the tests: not that of `make demo`, which may be in use.
 const LAB: &str = "test";
@@ -35,7 +35,22 @@ struct Phase {
 
 /// In this order. Each stands on those before it.
 const PHASES: &[Phase] = &[
-    Phase { name: "lab", run: |_| cargo::run(&["test", "--package", "lab", "--features", "kubernetes", "--test", "lab", "--", "--nocapture"]) },
+    Phase {
+        name: "lab",
+        run: |_| {
+            cargo::run(&[
+                "test",
+                "--package",
+                "lab",
+                "--features",
+                "kubernetes",
+                "--test",
+                "lab",
+                "--",
+                "--nocapture",
+            ])
+        },
+    },
     Phase { name: "contract", run: contract },
     Phase { name: "example-app", run: |_| tests("example-app") },
     Phase { name: "demo", run: |_| demo::run(&demo::Options::in_lab(LAB)) },
@@ -54,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn all(options: &Options, times: &mut Times) -> Result<()> {
-    times.take("images", || image::all(&Print).map(drop))?;
+    times.take("images", || image::all(&Timed::start()).map(drop))?;
     let chosen: Vec<&Phase> = PHASES.iter().filter(|phase| phase.name.contains(&options.only)).collect();
     if chosen.is_empty() {
         let names: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
@@ -71,8 +86,8 @@ fn all(options: &Options, times: &mut Times) -> Result<()> {
 
 fn up() -> Result<()> {
     lab::down(LAB)?;
-    let lab = Lab::up(&lab::Options { name: LAB.into(), ..lab::Options::default() }, &Print)?;
-    for image in image::all(&Print)? {
+    let lab = Lab::up(&lab::Options { name: LAB.into(), ..lab::Options::default() }, &Timed::start())?;
+    for image in image::all(&Timed::start())? {
         lab.load_image(&image.path)?;
     }
     Ok(())
@@ -91,7 +106,17 @@ fn contract(options: &Options) -> Result<()> {
 }
 
 fn tests(package: &str) -> Result<()> {
-    let arguments = ["test", "--package", package, "--features", "kubernetes", "--test", "kubernetes", "--", "--nocapture"];
+    let arguments = [
+        "test",
+        "--package",
+        package,
+        "--features",
+        "kubernetes",
+        "--test",
+        "kubernetes",
+        "--",
+        "--nocapture",
+    ];
     on_the_lab(cargo::command(&arguments))
 }
 
@@ -124,14 +149,6 @@ impl Times {
             println!("    {:>7.1}  {name}", took.as_secs_f32());
         }
         println!("    {:>7.1}  in all", self.0.iter().map(|(_, took)| *took).sum::<Duration>().as_secs_f32());
-    }
-}
-
-struct Print;
-
-impl Progress for Print {
-    fn step(&self, text: &str) {
-        println!("    {text}");
     }
 }
 

@@ -74,8 +74,7 @@ impl Builder {
             server.must_install(object);
         }
         if self.controllers && tokio::runtime::Handle::try_current().is_ok() {
-            let internal = Internal(Arc::downgrade(&server.0));
-            controllers::start(&server.0, kube::Client::new(internal, "default"));
+            controllers::start(&server.0, server.controller_client());
         }
         server
     }
@@ -123,6 +122,12 @@ impl Server {
             hidden: false,
         };
         Connection { cluster: Arc::clone(&self.0), identity }
+    }
+
+    /// A client for controllers that are part of the simulated cluster: admin, neither recorded nor broken, and it does not
+    /// keep the server alive.
+    pub fn controller_client(&self) -> kube::Client {
+        kube::Client::new(Internal(Arc::downgrade(&self.0)), "default")
     }
 
     pub fn store(&self) -> &Store {

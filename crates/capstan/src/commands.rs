@@ -4,14 +4,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use kit::flags::OperatorFlags;
 
 /// Runs applications on Kubernetes as their own operators would.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "capstan", version, propagate_version = true)]
 pub(crate) struct Command {
     #[command(subcommand)]
     pub(crate) run: Run,
 }
 
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 pub(crate) enum Run {
     /// Run the controllers until stopped.
     Operator(Box<Operator>),

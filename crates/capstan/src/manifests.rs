@@ -96,9 +96,8 @@ fn operator(image: &str) -> Result<Vec<Value>> {
 
 /// The same controllers that `capstan operator` runs, on a server that nobody calls.
 fn manager(image: &str) -> Result<kit::Manager> {
-    let nobody = tower::service_fn(|_: Request<Body>| async {
-        Ok::<_, Infallible>(Response::builder().status(503).body(Body::empty()).unwrap_or_default())
-    });
+    let nobody =
+        tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
     let setup = Setup {
         namespace: NAMESPACE.into(),
         election: Some(Election::new(NAMESPACE, NAME)),
@@ -146,8 +145,12 @@ fn value(object: &impl Serialize) -> Result<Value> {
 }
 
 fn yaml(objects: &[Value]) -> Result<String> {
-    let documents: Result<Vec<String>, _> = objects.iter().map(|object| serde_saphyr::to_string(object)).collect();
-    Ok(format!("# Written by `capstan manifests`. Every field is as the code has it.\n---\n{}", documents?.join("---\n")))
+    let documents: Result<Vec<String>, _> =
+        objects.iter().map(|object| serde_saphyr::to_string(object)).collect();
+    Ok(format!(
+        "# Written by `capstan manifests`. Every field is as the code has it.\n---\n{}",
+        documents?.join("---\n")
+    ))
 }
 
 #[cfg(test)]

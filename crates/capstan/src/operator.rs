@@ -22,6 +22,6 @@ pub(crate) async fn run(operator: Box<Operator>) -> Result<()> {
 /// All our controllers, wired. What it may do is known from this alone: the manifests ask it.
 pub(crate) fn manager(setup: Setup, image: &str) -> Result<Manager, ManagerError> {
     let mut manager = Manager::new(setup)?;
-    example_app::operator::add_to(&mut manager, example_app::operator::Options { image: image.to_owned() });
+    example_app::add_to(&mut manager, example_app::Options { image: image.to_owned(), ..Default::default() });
     Ok(manager)
 }

@@ -50,10 +50,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The cases on the real server; those that make it forget come last and alone, since that concerns all.
-async fn on_the_cluster(
-    filter: &str,
-    forget: Option<String>,
-) -> Result<(String, Report), Box<dyn Error>> {
+async fn on_the_cluster(filter: &str, forget: Option<String>) -> Result<(String, Report), Box<dyn Error>> {
     // The client must not repeat what the server refuses: refusals are what is looked at.
     let mut config = kube::Config::infer().await?;
     config.default_retry = false;

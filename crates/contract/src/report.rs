@@ -73,7 +73,9 @@ impl Report {
     fn verdict(&self, area: &str, name: &str) -> String {
         match self.rows.iter().find(|row| row.area == area && row.name == name).map(|row| &row.verdict) {
             Some(Verdict::Passed) => "✓".into(),
-            Some(Verdict::Failed(why)) => format!("✗ {}", why.to_string().replace('|', "\\|").replace('\n', " ")),
+            Some(Verdict::Failed(why)) => {
+                format!("✗ {}", why.to_string().replace('|', "\\|").replace('\n', " "))
+            }
             Some(Verdict::Skipped(need)) => format!("skipped: needs {need:?}"),
             None => "not run".into(),
         }
@@ -106,15 +108,21 @@ pub fn comparison(servers: &[(&str, &Report)]) -> String {
     );
     text += &format!("| area {header}");
     for area in areas(servers) {
-        let counts = servers.iter().map(|(_, report)| report.areas().get(area).copied().unwrap_or_default().to_string());
+        let counts = servers
+            .iter()
+            .map(|(_, report)| report.areas().get(area).copied().unwrap_or_default().to_string());
         text += &format!("| {area} | {}", cells(counts.collect()));
     }
     let totals = servers.iter().map(|(_, report)| format!("**{}**", report.total()));
     text += &format!("| **all** | {}", cells(totals.collect()));
     for area in areas(servers) {
         text += &format!("\n## {area}\n\n| case {header}");
-        let names: BTreeSet<&str> =
-            servers.iter().flat_map(|(_, report)| &report.rows).filter(|row| row.area == area).map(|row| row.name).collect();
+        let names: BTreeSet<&str> = servers
+            .iter()
+            .flat_map(|(_, report)| &report.rows)
+            .filter(|row| row.area == area)
+            .map(|row| row.name)
+            .collect();
         for name in names {
             let verdicts = servers.iter().map(|(_, report)| report.verdict(area, name));
             text += &format!("| {} | {}", name.replace('_', " "), cells(verdicts.collect()));

@@ -2,6 +2,7 @@
 //!
 //! What the schema can refuse it refuses here (patterns, enums, CEL); the rest is refused in `operator/decide/spec.rs`, with
 //! a condition that names the field. Every field besides the whitepaper's is optional.
+#![expect(unreachable_pub, reason = "KubeSchema repeats the structs where nobody can reach them")]
 
 use k8s_openapi::{
     api::core::v1::ResourceRequirements,

@@ -3,8 +3,8 @@
 //!
 //! | what | slot 2, node 1 |
 //! |---|---|
-//! | bridge, veth of a node | `capstan2`, `capstan2n1` |
-//! | nodes | 10.79.2.0/24: the API server at .1, node 1 at .11 |
+//! | link of the host to the lab's switch | `capstan2` |
+//! | nodes | 10.79.2.0/24: the host, and with it the API server, at .1, node 1 at .11 |
 //! | pods | 10.162.0.0/16: node 1 has 10.162.1.0/24 |
 //! | etcd, controller-manager, scheduler | 127.79.2.1: all of 127/8 is loopback |
 //! | cgroups | `capstan2/control`, `capstan2/node1/{system,kubepods}` |
@@ -37,11 +37,17 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    pub(crate) fn bridge(self) -> String {
+    /// The host's end of the cable to the switch.
+    pub(crate) fn link(self) -> String {
         format!("capstan{}", self.slot)
     }
 
-    pub(crate) fn bridge_ip(self) -> Ipv4Addr {
+    /// The network namespace that is the switch.
+    pub(crate) fn switch(self) -> PathBuf {
+        self.directory().join("switch.net")
+    }
+
+    pub(crate) fn host_ip(self) -> Ipv4Addr {
         Ipv4Addr::new(10, 79, self.slot, 1)
     }
 
@@ -59,10 +65,11 @@ impl Addresses {
     }
 
     pub fn api(self) -> String {
-        format!("https://{}:{API_PORT}", self.bridge_ip())
+        format!("https://{}:{API_PORT}", self.host_ip())
     }
 
-    pub(crate) fn etcd(self) -> String {
+    /// The control plane's etcd, without TLS, for those on this machine.
+    pub fn etcd(self) -> String {
         format!("http://{}:{ETCD_PORT}", self.loopback())
     }
 
@@ -85,18 +92,9 @@ impl Addresses {
             name: format!("node{number}"),
             ip: Ipv4Addr::new(10, 79, self.slot, 10 + number),
             pods: Subnet { address: Ipv4Addr::new(10, 160 + self.slot, number, 0), bits: 24 },
-            veth: format!("capstan{}n{number}", self.slot),
             netns: self.directory().join(format!("node{number}.net")),
             cgroup: format!("{}/node{number}", self.cgroup()),
         }
-    }
-
-    /// Is this link one that a lab in this slot makes?
-    pub(crate) fn owns_link(self, name: &str) -> bool {
-        name.strip_prefix(&self.bridge()).is_some_and(|rest| {
-            rest.is_empty()
-                || rest.strip_prefix('n').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-        })
     }
 }
 
@@ -106,7 +104,6 @@ pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) ip: Ipv4Addr,
     pub(crate) pods: Subnet,
-    pub(crate) veth: String,
     pub(crate) netns: PathBuf,
     pub(crate) cgroup: String,
 }
@@ -128,7 +125,10 @@ impl Subnet {
     /// `10.79.0.0/24`, or an address alone; `default` and what is not IPv4 is none.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
-        Some(Self { address: address.parse().ok()?, bits: bits.parse().ok().filter(|bits| (1..=32).contains(bits))? })
+        Some(Self {
+            address: address.parse().ok()?,
+            bits: bits.parse().ok().filter(|bits| (1..=32).contains(bits))?,
+        })
     }
 
     pub(crate) fn overlaps(self, other: Self) -> bool {
@@ -153,9 +153,14 @@ mod tests {
     fn no_two_slots_share_a_name_or_an_address() {
         let mut seen = BTreeSet::new();
         for addresses in (0..SLOTS).map(|slot| Addresses { slot }) {
-            let own = [addresses.bridge(), addresses.nodes().to_string(), addresses.pods().to_string(), addresses.etcd()];
+            let own = [
+                addresses.link(),
+                addresses.nodes().to_string(),
+                addresses.pods().to_string(),
+                addresses.etcd(),
+            ];
             let nodes = (1..=MAX_NODES).map(|n| addresses.node(n)).flat_map(|node| {
-                [node.veth, node.cgroup, node.netns.display().to_string(), node.ip.to_string(), node.pods.to_string()]
+                [node.cgroup, node.netns.display().to_string(), node.ip.to_string(), node.pods.to_string()]
             });
             for name in own.into_iter().chain(nodes) {
                 assert!(seen.insert(name.clone()), "{name} of slot {} is taken", addresses.slot);
@@ -171,22 +176,6 @@ mod tests {
         for (i, a) in subnets.iter().enumerate() {
             assert!(!a.overlaps(services), "{a}");
             assert!(!subnets[i + 1..].iter().any(|b| a.overlaps(*b)), "{a}");
-        }
-    }
-
-    #[test]
-    fn interface_names_fit_into_15_bytes() {
-        let last = Addresses { slot: SLOTS - 1 }.node(MAX_NODES);
-        assert!(last.veth.len() <= 15, "{}", last.veth);
-    }
-
-    #[test]
-    fn a_slot_owns_its_links_and_not_those_of_its_neighbours() {
-        let one = Addresses { slot: 1 };
-        for (name, owned) in
-            [("capstan1", true), ("capstan1n3", true), ("capstan10", false), ("capstan10n1", false), ("capstan1n", false)]
-        {
-            assert_eq!(one.owns_link(name), owned, "{name}");
         }
     }
 

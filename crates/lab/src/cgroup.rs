@@ -31,6 +31,7 @@ impl Cgroups {
         Ok(Self { roots: hierarchies(&mounts) })
     }
 
+    #[cfg(test)]
     pub(crate) fn at(roots: impl IntoIterator<Item = PathBuf>) -> Self {
         Self { roots: roots.into_iter().collect() }
     }
@@ -38,8 +39,13 @@ impl Cgroups {
     /// The controllers that can be used here, in words: what preflight looks at.
     pub(crate) fn controllers(&self) -> BTreeSet<String> {
         let v1 = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let v1 = v1.lines().filter_map(|line| line.split(':').nth(1)).flat_map(|names| names.split(',')).map(String::from);
-        let v2 = self.roots.iter().filter_map(|root| fs::read_to_string(root.join("cgroup.controllers")).ok());
+        let v1 = v1
+            .lines()
+            .filter_map(|line| line.split(':').nth(1))
+            .flat_map(|names| names.split(','))
+            .map(String::from);
+        let v2 =
+            self.roots.iter().filter_map(|root| fs::read_to_string(root.join("cgroup.controllers")).ok());
         let v2 = v2.flat_map(|text| text.split_whitespace().map(String::from).collect::<Vec<_>>());
         v1.chain(v2).filter(|name| !name.is_empty()).collect()
     }
@@ -56,7 +62,9 @@ impl Cgroups {
                 switch_on(&parent)?;
                 let child = parent.join(part);
                 match fs::create_dir(&child) {
-                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error).at("make", &child),
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(error).at("make", &child);
+                    }
                     _ => fill_cpuset(&parent, &child)?,
                 }
                 parent = child;
@@ -119,49 +127,51 @@ impl Cgroups {
         Ok(())
     }
 
-    /// Kills everything at and below `path`, until nothing is left. A frozen process dies only when it is thawed.
+    /// Kills everything at and below `path`, until nothing is left.
     pub(crate) fn kill(&self, path: &str) -> Result<()> {
-        let gone = wait_until(Duration::from_secs(30), || {
-            for directory in self.below(path) {
-                let (freezer, freeze) = (directory.join("freezer.state"), directory.join("cgroup.freeze"));
-                // Gone meanwhile, or the root of a hierarchy: nothing to thaw.
-                let _ = if freezer.exists() { fs::write(freezer, "THAWED") } else { fs::write(freeze, "0") };
+        self.until(path, || self.kill_members(path))
+    }
+
+    /// Kills everything at and below `path` and removes the cgroups, until neither is there. Only then can no process that
+    /// was started a moment ago still join.
+    pub(crate) fn remove(&self, path: &str) -> Result<()> {
+        self.until(path, || {
+            self.kill_members(path);
+            // Children come before parents. What is busy is tried again.
+            self.below(path).iter().for_each(|directory| drop(fs::remove_dir(directory)));
+            !self.exists(path)
+        })
+    }
+
+    /// Says whether there was nobody. A frozen process dies only when it is thawed.
+    fn kill_members(&self, path: &str) -> bool {
+        for directory in self.below(path) {
+            for (file, thawed) in [("freezer.state", "THAWED"), ("cgroup.freeze", "0")] {
+                let file = directory.join(file);
+                // Gone meanwhile: nothing to thaw.
+                let _ = if file.exists() { fs::write(file, thawed) } else { Ok(()) };
             }
-            let members = self.members(path);
-            for pid in members.iter().filter_map(|pid| Pid::from_raw(*pid)) {
-                // Ended meanwhile: just as well.
-                let _ = kill_process(pid, Signal::KILL);
-            }
-            members.is_empty()
-        });
-        if gone {
+        }
+        let members = self.members(path);
+        for pid in members.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+            // Ended meanwhile: just as well.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        members.is_empty()
+    }
+
+    fn until(&self, path: &str, done: impl FnMut() -> bool) -> Result<()> {
+        if wait_until(Duration::from_secs(30), done) {
             return Ok(());
         }
         let left: Vec<String> = self.members(path).iter().map(i32::to_string).collect();
+        let who = if left.is_empty() { "nobody".into() } else { format!("processes {}", left.join(", ")) };
         Err(Error::Refused(format!(
-            "processes {} in cgroup {path} do not die; look at /proc/<id>/stack, then run `cargo xtask lab down` again",
-            left.join(", ")
+            "cgroup {path} cannot be cleared: {who} in it after 30 s of killing; look at /proc/<id>/stack, then try again"
         )))
     }
 
-    /// Removes the (empty) cgroups at and below `path`, deepest first.
-    pub(crate) fn remove(&self, path: &str) -> Result<()> {
-        // The kernel may hold a cgroup for a moment after its last process died.
-        let mut last = None;
-        let gone = wait_until(Duration::from_secs(10), || {
-            last = self.below(path).iter().find_map(|directory| match fs::remove_dir(directory) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Some((directory.clone(), error)),
-                _ => None,
-            });
-            last.is_none()
-        });
-        match last {
-            Some((directory, error)) if !gone => Err(error).at("remove", directory),
-            _ => Ok(()),
-        }
-    }
-
-    /// As [`Self::remove`] for what is below `path`, which itself stays.
+    /// [`Self::remove`] for what is below `path`, which itself stays.
     pub(crate) fn remove_below(&self, path: &str) -> Result<()> {
         let children: BTreeSet<String> = self
             .roots
@@ -191,7 +201,10 @@ fn descend(directory: &Path, found: &mut Vec<PathBuf>) {
 
 fn directories(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()).collect()
+    entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect()
 }
 
 /// The mount points of all cgroup hierarchies in a /proc/self/mounts.
@@ -211,10 +224,17 @@ fn hierarchies(mounts: &str) -> Vec<PathBuf> {
 /// v2: a child has the controllers that its parent hands down.
 fn switch_on(parent: &Path) -> Result<()> {
     let Ok(there) = fs::read_to_string(parent.join("cgroup.controllers")) else { return Ok(()) };
-    let wanted: Vec<String> =
-        there.split_whitespace().filter(|name| CONTROLLERS.contains(name)).map(|name| format!("+{name}")).collect();
+    let wanted: Vec<String> = there
+        .split_whitespace()
+        .filter(|name| CONTROLLERS.contains(name))
+        .map(|name| format!("+{name}"))
+        .collect();
     let file = parent.join("cgroup.subtree_control");
-    if wanted.is_empty() { Ok(()) } else { fs::write(&file, wanted.join(" ")).at("switch controllers on in", &file) }
+    if wanted.is_empty() {
+        Ok(())
+    } else {
+        fs::write(&file, wanted.join(" ")).at("switch controllers on in", &file)
+    }
 }
 
 /// v1: a cpuset is empty until it is filled, and an empty one takes no process.
@@ -288,5 +308,25 @@ mod tests {
         cgroups.remove("capstan0").unwrap();
         assert!(!cgroups.exists("capstan0"));
         fs::remove_dir_all(root).unwrap();
+    }
+
+    /// The kernel's own v2 hierarchy, which is mounted beside v1 as well, without controllers.
+    #[cfg(feature = "kubernetes")]
+    #[test]
+    fn in_a_real_v2_hierarchy_processes_are_frozen_killed_and_gone() {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let root = mounts.lines().find(|mount| mount.split_whitespace().nth(2) == Some("cgroup2")).unwrap();
+        let cgroups = Cgroups::at([root.split_whitespace().nth(1).unwrap().into()]);
+        let path = format!("capstan-test-{}", std::process::id());
+        cgroups.create(&format!("{path}/node1/system")).unwrap();
+        let mut command = crate::process::command(&cgroups, &format!("{path}/node1/system"), "sleep");
+        let mut child = command.arg("infinity").spawn().unwrap();
+        assert!(wait_until(Duration::from_secs(5), || cgroups.members(&path).len() == 1));
+        cgroups.freeze(&format!("{path}/node1")).unwrap();
+        assert!(cgroups.frozen(&format!("{path}/node1")));
+        cgroups.kill(&path).unwrap();
+        assert!(!child.wait().unwrap().success());
+        cgroups.remove(&path).unwrap();
+        assert!(!cgroups.exists(&path));
     }
 }

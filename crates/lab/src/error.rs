@@ -13,14 +13,27 @@ pub enum Error {
     File { action: &'static str, path: PathBuf, source: io::Error },
     #[error("no `{program}` on PATH: {remedy}")]
     NoProgram { program: String, remedy: &'static str },
-    #[error("`{command}` {how}; the end of what it said:\n{output}")]
+    #[error("`{command}` {how}. The end of what it said:\n{output}")]
     Command { command: String, how: String, output: String },
-    #[error("no {component} {version} here: there are {known}; add one with crates/lab/go/pin and a row in versions.rs")]
+    #[error(
+        "no {component} {version} here: there are {known}; add one with crates/lab/go/pin and a row in versions.rs"
+    )]
     UnknownVersion { component: String, version: String, known: String },
     #[error("{0}")]
     Image(String),
-    #[error("none of CAPSTAN_CACHE, XDG_CACHE_HOME and HOME is set: set CAPSTAN_CACHE to a directory for binaries and images")]
+    #[error(
+        "none of CAPSTAN_CACHE, XDG_CACHE_HOME and HOME is set: set CAPSTAN_CACHE to a directory for binaries and images"
+    )]
     NoCache,
+    /// A sentence that says what is missing or in the way, and what to do.
+    #[error("{0}")]
+    Refused(String),
+    #[error("{what}: not within {seconds} s; look at {}", look.display())]
+    Timeout { what: String, seconds: u64, look: PathBuf },
+    #[error(
+        "lab {name} did not come up: {source}\n(`cargo xtask lab down --name {name}` removes what there is of it)"
+    )]
+    NotUp { name: String, source: Box<Error> },
 }
 
 /// Says which file, and what was to be done with it: an [`io::Error`] alone knows neither.
@@ -38,6 +51,11 @@ impl<T> At<T> for io::Result<T> {
 pub(crate) fn last_lines(output: &str, count: usize) -> String {
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.get(lines.len().saturating_sub(count)..).unwrap_or_default().join("\n")
+}
+
+/// The last part of a path, for people and for the names of files beside it.
+pub(crate) fn last_component(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 impl Error {

@@ -13,12 +13,14 @@ use std::{
 use crate::{
     cgroup::Cgroups,
     error::{At as _, Error, Result, last_lines},
+    wait,
 };
 
 const INSTALL: &str = "`scripts/setup kubernetes` installs it";
 
 /// `$1` files to write our own process id into, then the program. `set -e`: no cgroup, no program.
-const JOIN: &str = r#"set -e; n=$1; shift; while [ "$n" -gt 0 ]; do echo $$ > "$1"; shift; n=$((n - 1)); done; exec "$@""#;
+const JOIN: &str =
+    r#"set -e; n=$1; shift; while [ "$n" -gt 0 ]; do echo $$ > "$1"; shift; n=$((n - 1)); done; exec "$@""#;
 
 /// Starts a program again when it ends, as an init system would. The kubelet needs it: it gives up when containerd listens
 /// but does not serve yet.
@@ -46,7 +48,13 @@ pub(crate) fn clean(program: impl AsRef<Path>) -> Command {
 }
 
 /// Starts `command` as a daemon of its own session that is restarted when it ends; its output goes to `log`.
-pub(crate) fn daemon(cgroups: &Cgroups, path: &str, log: &Path, enter: &[String], argv: &[String]) -> Result<()> {
+pub(crate) fn daemon(
+    cgroups: &Cgroups,
+    path: &str,
+    log: &Path,
+    enter: &[String],
+    argv: &[String],
+) -> Result<()> {
     let file = OpenOptions::new().create(true).append(true).open(log).at("open", log)?;
     let mut command = command(cgroups, path, "setsid");
     command.args(["--fork"]).args(enter).args(["sh", "-c", RESTART, "restart"]).args(argv);
@@ -56,7 +64,8 @@ pub(crate) fn daemon(cgroups: &Cgroups, path: &str, log: &Path, enter: &[String]
 
 /// Runs a command to its end and gives its standard output.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
-    let output = command.output().map_err(|source| Error::start(command.get_program().display(), INSTALL, source))?;
+    let output =
+        command.output().map_err(|source| Error::start(command.get_program().display(), INSTALL, source))?;
     finished(command, &output)
 }
 
@@ -79,7 +88,8 @@ pub(crate) fn finished(command: &Command, output: &Output) -> Result<String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).join("\n");
+    let said =
+        [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).join("\n");
     Err(Error::Command {
         command: words(command),
         how: format!("failed ({})", output.status),
@@ -103,14 +113,13 @@ fn words(command: &Command) -> String {
 }
 
 /// Asks `done` until it says yes or `limit` has passed.
-#[expect(clippy::disallowed_methods, reason = "a blocking tool that waits for other processes: real time is what passes")]
 pub(crate) fn wait_until(limit: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let start = std::time::Instant::now();
+    let start = wait::now();
     while !done() {
         if start.elapsed() > limit {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(20));
+        wait::pause(Duration::from_millis(20));
     }
     true
 }

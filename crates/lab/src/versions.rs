@@ -86,7 +86,12 @@ const ETCD: &[Component] = &[
 /// As Go modules their major version is 0: 3.15.0 is v0.315.0, 2.53.4 is v0.53.4. The web page is not in the module: `/` answers 500.
 const PROMETHEUS: &[Component] = &[
     prometheus("3.15.0", "prometheus-3.15.0", &[("github.com/prometheus/prometheus", "v0.315.0")], ""),
-    prometheus("2.53.4", "prometheus-2.53.4", &[("github.com/prometheus/prometheus", "v0.53.4")], "stringlabels"),
+    prometheus(
+        "2.53.4",
+        "prometheus-2.53.4",
+        &[("github.com/prometheus/prometheus", "v0.53.4")],
+        "stringlabels",
+    ),
 ];
 
 /// 0.31 is the last one with its web page in the module; 0.32 does not even compile without.
@@ -242,7 +247,10 @@ pub const DEFAULT_KUBERNETES: &str = "1.36.3";
 fn find(rows: &'static [Component], version: &str) -> Result<&'static Component> {
     let wanted = version.strip_prefix('v').unwrap_or(version);
     let minor = format!("{wanted}.");
-    let row = rows.iter().find(|row| row.version == wanted).or_else(|| rows.iter().find(|row| row.version.starts_with(&minor)));
+    let row = rows
+        .iter()
+        .find(|row| row.version == wanted)
+        .or_else(|| rows.iter().find(|row| row.version.starts_with(&minor)));
     row.ok_or_else(|| Error::UnknownVersion {
         component: rows.first().map(|row| row.name).unwrap_or_default().into(),
         version: version.into(),
@@ -307,7 +315,11 @@ mod tests {
                 .collect();
             for (module, version) in row.requires {
                 let line = format!("{module} {version}");
-                assert!(required.contains(line.as_str()), "{}: go.mod does not require {line}", row.directory);
+                assert!(
+                    required.contains(line.as_str()),
+                    "{}: go.mod does not require {line}",
+                    row.directory
+                );
             }
         }
     }
@@ -316,7 +328,8 @@ mod tests {
     fn every_module_directory_has_its_row() {
         let go = Path::new(env!("CARGO_MANIFEST_DIR")).join("go");
         let directories = fs::read_dir(go).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir());
-        let there: BTreeSet<String> = directories.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        let there: BTreeSet<String> =
+            directories.map(|entry| entry.file_name().into_string().unwrap()).collect();
         let named: BTreeSet<String> = rows().map(|row| row.directory.to_owned()).collect();
         assert_eq!(there, named);
     }
@@ -337,7 +350,9 @@ mod tests {
 
     #[test]
     fn a_version_is_found_exactly_or_by_its_minor_and_else_the_message_says_which_there_are() {
-        let found = |version: &str| Operand::Etcd.at(version).map(|row| row.version).map_err(|error| error.to_string());
+        let found = |version: &str| {
+            Operand::Etcd.at(version).map(|row| row.version).map_err(|error| error.to_string())
+        };
         assert_eq!(found("3.6.8").unwrap(), "3.6.8");
         assert_eq!(found("v3.6").unwrap(), "3.6.16");
         assert_eq!(found("3.5").unwrap(), "3.5.35");

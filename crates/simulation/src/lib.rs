@@ -10,11 +10,15 @@
 //! fault. A [`Campaign`] runs it with every fault of a kind, at every place, and demands each time what the run without faults
 //! ended in: the same objects with the same content, none of them created or deleted more often, and then silence.
 //!
+//! [`workloads`] runs Pods, Deployments, StatefulSets, Jobs, CronJobs and claims on the server, so that operators see theirs
+//! come up, fail and end.
+//!
 //! The operator is any future over a [`Connection`](apiserver::Connection); this crate does not know the kit.
 
 mod campaign;
 mod fault;
 mod scenario;
+pub mod workloads;
 mod world;
 
 pub use campaign::{Campaign, Extent, Finding};

@@ -1,6 +1,10 @@
 //! ExampleApp's life: installed, changed, upgraded, backed up, lost, recovered, and left alone.
 
-use std::{process::{Command, Stdio}, io::Write as _, time::Duration};
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -39,9 +43,14 @@ impl App<'_> {
         self.kubectl.show(self.story, "apply -f examples/notes.yaml")?;
         self.settled("0.0.1")?;
         self.kubectl.show(self.story, "get exampleapp notes")?;
-        self.kubectl.show(self.story, "get deployment,service,secret,pvc,cronjob -l app.kubernetes.io/instance=notes -o name")?;
+        self.kubectl.show(
+            self.story,
+            "get deployment,service,secret,pvc,cronjob -l app.kubernetes.io/instance=notes -o name",
+        )?;
         self.story.say("Three notes go in.");
-        for (key, text) in [("milk", "two litres"), ("oats", "the coarse ones"), ("call", "mother, before eight")] {
+        for (key, text) in
+            [("milk", "two litres"), ("oats", "the coarse ones"), ("call", "mother, before eight")]
+        {
             self.http(Method::Put, &format!("notes/{key}"), text)?;
         }
         self.keeps_the_notes()
@@ -105,7 +114,11 @@ impl App<'_> {
 
     fn operator_gone(&self) -> Result<()> {
         self.story.heading("The operator goes, and the application goes on");
-        let home = Kubectl { program: self.kubectl.program.clone(), cluster: self.kubectl.cluster.clone(), namespace: "capstan-system" };
+        let home = Kubectl {
+            program: self.kubectl.program.clone(),
+            cluster: self.kubectl.cluster.clone(),
+            namespace: "capstan-system",
+        };
         home.run(self.story, "delete -f deploy/operator.yaml --wait")?;
         self.story.say("No operator. The application's pod is killed, too.");
         self.kubectl.run(self.story, "delete pod -l app.kubernetes.io/instance=notes")?;
@@ -114,7 +127,14 @@ impl App<'_> {
         })?;
         self.keeps_the_notes()?;
         self.story.say("The operator comes back, and finds nothing to do.");
-        let pods = ["get", "pods", "-l", "app.kubernetes.io/instance=notes", "-o", "jsonpath={.items[*].metadata.uid}"];
+        let pods = [
+            "get",
+            "pods",
+            "-l",
+            "app.kubernetes.io/instance=notes",
+            "-o",
+            "jsonpath={.items[*].metadata.uid}",
+        ];
         let before = self.kubectl.ask(&pods)?;
         self.kubectl.ask(&["apply", "--server-side", "--force-conflicts", "-f", "deploy/install.yaml"])?;
         self.story.command("kubectl apply -f deploy/install.yaml");
@@ -149,7 +169,9 @@ impl App<'_> {
         let seen = self.kubectl.field("exampleapp/notes", ".status.observedGeneration")?;
         let operation = self.kubectl.field("exampleapp/notes", ".status.operation.kind")?;
         let available = r#".status.conditions[?(@.type=="Available")].status"#;
-        Ok(generation == seen && operation.is_empty() && self.kubectl.field("exampleapp/notes", available)? == "True")
+        Ok(generation == seen
+            && operation.is_empty()
+            && self.kubectl.field("exampleapp/notes", available)? == "True")
     }
 
     fn message_with(&self, text: &str) -> Result<String> {
@@ -189,21 +211,45 @@ impl App<'_> {
     /// One request to the application, through `kubectl port-forward` and curl. The password goes by standard input.
     fn http(&self, method: Method, path: &str, body: &str) -> Result<String> {
         let secret = self.kubectl.field("exampleapp/notes", ".status.authSecretName")?;
-        let password = self.kubectl.ask(&["get", "secret", &secret, "-o", "go-template={{.data.password | base64decode}}"])?;
+        let password = self.kubectl.ask(&[
+            "get",
+            "secret",
+            &secret,
+            "-o",
+            "go-template={{.data.password | base64decode}}",
+        ])?;
         let forward = self.kubectl.forward("notes", 8080)?;
         let url = format!("http://127.0.0.1:{}/{path}", forward.port);
         let mut curl = Command::new("curl");
-        curl.args(["--silent", "--show-error", "--fail-with-body", "--max-time", "10", "--config", "-", &url]);
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--fail-with-body",
+            "--max-time",
+            "10",
+            "--config",
+            "-",
+            &url,
+        ]);
         if let Method::Put = method {
             curl.args(["--request", "PUT", "--data-binary", body]);
         }
-        let mut child = curl.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cannot run curl")?;
+        let mut child = curl
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot run curl")?;
         if let Some(mut stdin) = child.stdin.take() {
             writeln!(stdin, "user = \"notes:{password}\"").context("curl does not read its configuration")?;
         }
         let done = child.wait_with_output().context("curl did not end")?;
         if !done.status.success() {
-            bail!("{path}: {}{}", String::from_utf8_lossy(&done.stderr), String::from_utf8_lossy(&done.stdout));
+            bail!(
+                "{path}: {}{}",
+                String::from_utf8_lossy(&done.stderr),
+                String::from_utf8_lossy(&done.stdout)
+            );
         }
         Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
     }

@@ -36,7 +36,9 @@ pub(crate) fn remove(story: &Story, options: &Options) -> Result<()> {
         return Ok(());
     };
     let kubectl = of_the_user(context);
-    story.say(format!("Removing from {context} what the demo made; the definitions and their resources elsewhere stay."));
+    story.say(format!(
+        "Removing from {context} what the demo made; the definitions and their resources elsewhere stay."
+    ));
     kubectl.show(story, "delete namespace demo --ignore-not-found")?;
     kubectl.show(story, "delete -f deploy/operator.yaml --ignore-not-found")?;
     Ok(())
@@ -93,8 +95,11 @@ fn in_the_cluster(story: &Story, context: &str) -> Result<Ground> {
 
 fn install(story: &Story, kubectl: &Kubectl, options: &Options) -> Result<()> {
     story.heading("Capstan is installed");
-    story.say("One manifest: definitions, an account with exactly the rights that the code declares, two replicas.");
-    let home = Kubectl { program: kubectl.program.clone(), cluster: kubectl.cluster.clone(), namespace: HOME };
+    story.say(
+        "One manifest: definitions, an account with exactly the rights that the code declares, two replicas.",
+    );
+    let home =
+        Kubectl { program: kubectl.program.clone(), cluster: kubectl.cluster.clone(), namespace: HOME };
     story.command("kubectl apply -f deploy/install.yaml");
     let manifest = lab_manifest(&options.image)?;
     home.ask_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest)?;
@@ -104,7 +109,8 @@ fn install(story: &Story, kubectl: &Kubectl, options: &Options) -> Result<()> {
 
     story.say("A namespace for applications, as strict as Kubernetes can make it, and an S3 server for their backups.");
     fresh_namespace(story, kubectl)?;
-    let s3 = std::fs::read_to_string(crate::tree::root().join("examples/demo/s3.yaml")).context("examples/demo/s3.yaml")?;
+    let s3 = std::fs::read_to_string(crate::tree::root().join("examples/demo/s3.yaml"))
+        .context("examples/demo/s3.yaml")?;
     story.command("kubectl -n demo apply -f examples/demo/s3.yaml");
     kubectl.ask_with(&["apply", "-f", "-"], &s3.replace("capstan-s3:dev", &options.s3_image))?;
     rolled_out(story, kubectl, "s3", "app=s3")?;
@@ -138,21 +144,36 @@ fn fresh_namespace(story: &Story, kubectl: &Kubectl) -> Result<()> {
 fn random() -> Result<String> {
     use std::io::Read as _;
     let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).context("/dev/urandom")?;
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .context("/dev/urandom")?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Waits until a Deployment is there, and says early what is wrong when its image is not.
 fn rolled_out(story: &Story, kubectl: &Kubectl, name: &str, selector: &str) -> Result<()> {
     story.until(&format!("deployment {name} ready"), Duration::from_secs(120), || {
-        let waiting = ["get", "pods", "-l", selector, "-o", "jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}"];
+        let waiting = [
+            "get",
+            "pods",
+            "-l",
+            selector,
+            "-o",
+            "jsonpath={.items[*].status.containerStatuses[*].state.waiting.reason}",
+        ];
         let reasons = kubectl.ask(&waiting)?;
         if reasons.contains("ImagePull") || reasons.contains("ErrImage") {
-            bail!("the image of {name} is not in the cluster: make it with `make image` and load it (see above)");
+            bail!(
+                "the image of {name} is not in the cluster: make it with `make image` and load it (see above)"
+            );
         }
         let deployment = format!("deployment/{name}");
-        let (want, have) = (kubectl.field(&deployment, ".spec.replicas")?, kubectl.field(&deployment, ".status.readyReplicas")?);
-        let seen = kubectl.field(&deployment, ".status.observedGeneration")? == kubectl.field(&deployment, ".metadata.generation")?;
+        let (want, have) = (
+            kubectl.field(&deployment, ".spec.replicas")?,
+            kubectl.field(&deployment, ".status.readyReplicas")?,
+        );
+        let seen = kubectl.field(&deployment, ".status.observedGeneration")?
+            == kubectl.field(&deployment, ".metadata.generation")?;
         let updated = kubectl.field(&deployment, ".status.updatedReplicas")?;
         Ok((seen && want == have && want == updated).then_some(()))
     })

@@ -88,7 +88,11 @@ impl Kubectl {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.cluster).args(["--namespace", self.namespace]).args(arguments).current_dir(tree::root());
+        command
+            .args(&self.cluster)
+            .args(["--namespace", self.namespace])
+            .args(arguments)
+            .current_dir(tree::root());
         command
     }
 }
@@ -121,6 +125,9 @@ mod tests {
 
     #[test]
     fn quotes_hold_a_word_together() {
-        assert_eq!(words("patch ea notes -p '{\"a\": 1}' -o name"), ["patch", "ea", "notes", "-p", "{\"a\": 1}", "-o", "name"]);
+        assert_eq!(
+            words("patch ea notes -p '{\"a\": 1}' -o name"),
+            ["patch", "ea", "notes", "-p", "{\"a\": 1}", "-o", "name"]
+        );
     }
 }

@@ -29,7 +29,12 @@ impl Story {
     pub(crate) fn heading(&self, text: &str) {
         let at = format!("{:.0} s", self.began.elapsed().as_secs_f32());
         let rule = "─".repeat(100_usize.saturating_sub(text.chars().count() + at.len() + 5));
-        println!("\n{} {} {}", self.paint(BOLD, format!("── {text}")), self.paint(DIM, rule), self.paint(DIM, at));
+        println!(
+            "\n{} {} {}",
+            self.paint(BOLD, format!("── {text}")),
+            self.paint(DIM, rule),
+            self.paint(DIM, at)
+        );
         self.mark();
     }
 

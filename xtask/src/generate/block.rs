@@ -23,15 +23,25 @@ mod tests {
     fn only_the_block_after_the_mark_changes() {
         let document = "a\n<!-- output of: cargo run --example tour -->\n```text\nold\n```\nb\n```\nc\n```\n";
         let fresh = refresh(document, "new\n").unwrap();
-        assert_eq!(fresh, "a\n<!-- output of: cargo run --example tour -->\n```text\nnew\n```\nb\n```\nc\n```\n");
+        assert_eq!(
+            fresh,
+            "a\n<!-- output of: cargo run --example tour -->\n```text\nnew\n```\nb\n```\nc\n```\n"
+        );
         assert_eq!(refresh(&fresh, "new\n").unwrap(), fresh);
     }
 
     #[test]
     fn a_document_without_the_block_is_an_error() {
-        for document in ["", "<!-- output of: cargo run --example tour -->\n", "<!-- output of: cargo run --example tour -->\ntext\n```\n"] {
+        for document in [
+            "",
+            "<!-- output of: cargo run --example tour -->\n",
+            "<!-- output of: cargo run --example tour -->\ntext\n```\n",
+        ] {
             assert!(
-                refresh(document, "new").unwrap_err().to_string().contains("output of: cargo run --example tour"),
+                refresh(document, "new")
+                    .unwrap_err()
+                    .to_string()
+                    .contains("output of: cargo run --example tour"),
                 "{document:?}"
             );
         }

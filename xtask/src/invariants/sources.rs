@@ -30,7 +30,17 @@ const REGISTRIES: &[&str] = &[
 ];
 
 /// Files that name one, and why.
-const NAME_A_REGISTRY: &[(&str, &str)] = &[("xtask/src/invariants/sources.rs", "the list itself")];
+const NAME_A_REGISTRY: &[(&str, &str)] = &[
+    ("xtask/src/invariants/sources.rs", "the list itself"),
+    (
+        "crates/lab/src/versions.rs",
+        "the names that users' manifests have; images are made here, none is pulled",
+    ),
+    (
+        "crates/lab/src/images.rs",
+        "the name to which containerd completes `capstan:dev`; it is made here, not pulled",
+    ),
+];
 
 pub(super) fn purpose(files: &[File]) -> Vec<String> {
     let silent = |file: &&File| file.is_rust() && !file.text.starts_with("//! ") && !exempt(NO_PURPOSE, file);

@@ -20,6 +20,12 @@ const TIMES: &[&str] = &[
     "acquireTime",
     "renewTime",
     "time",
+    "startTime",
+    "completionTime",
+    "startedAt",
+    "finishedAt",
+    "lastScheduleTime",
+    "lastSuccessfulTime",
 ];
 
 /// Every object, by `group/plural/namespace/name`, normalised: UIDs are replaced by the place of the object that has them, revisions and
@@ -51,6 +57,13 @@ impl Dump {
     #[must_use]
     pub fn without(mut self, plural: &str) -> Self {
         self.0.retain(|place, _| place.split([' ', '.']).next() != Some(plural));
+        self
+    }
+
+    /// With every object changed, for what differs between two runs by design: passwords, for example.
+    #[must_use]
+    pub fn edited(mut self, edit: impl Fn(&str, &mut Value)) -> Self {
+        self.0.iter_mut().for_each(|(place, object)| edit(place, object));
         self
     }
 

@@ -6,8 +6,9 @@ use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentSpec},
         core::v1::{
-            Capabilities, Container, ContainerPort, EnvVar, HTTPGetAction, PodSecurityContext, PodSpec, PodTemplateSpec,
-            Probe, ResourceRequirements, SeccompProfile, SecurityContext, Toleration, TopologySpreadConstraint,
+            Capabilities, Container, ContainerPort, EnvVar, HTTPGetAction, PodSecurityContext, PodSpec,
+            PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, SecurityContext, Toleration,
+            TopologySpreadConstraint,
         },
         policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec},
     },
@@ -52,12 +53,12 @@ pub(super) fn deployment(image: &str) -> Deployment {
     let metadata = ObjectMeta { labels: Some(labels().collect()), ..ObjectMeta::default() };
     Deployment {
         metadata: named(NAME),
-        spec: Some(DeploymentSpec {
+        spec: DeploymentSpec {
             replicas: Some(REPLICAS),
             selector: matching(),
             template: PodTemplateSpec { metadata: Some(metadata), spec: Some(pod(image)) },
             ..DeploymentSpec::default()
-        }),
+        },
         status: None,
     }
 }
@@ -104,7 +105,11 @@ fn container(image: &str) -> Container {
         args: Some(vec!["operator".into()]),
         env: Some(vec![EnvVar { name: "CAPSTAN_IMAGE".into(), value: Some(image.into()), value_from: None }]),
         ports: Some(vec![port("metrics", 8080), port("health", 8081)]),
-        liveness_probe: Some(Probe { period_seconds: Some(10), failure_threshold: Some(3), ..get("/healthz") }),
+        liveness_probe: Some(Probe {
+            period_seconds: Some(10),
+            failure_threshold: Some(3),
+            ..get("/healthz")
+        }),
         readiness_probe: Some(Probe { period_seconds: Some(2), ..get("/readyz") }),
         resources: Some(ResourceRequirements {
             requests: Some(quantities(&[("cpu", "10m"), ("memory", "32Mi")])),
@@ -127,7 +132,10 @@ fn port(name: &str, number: i32) -> ContainerPort {
 
 fn get(path: &str) -> Probe {
     let port = IntOrString::String("health".into());
-    Probe { http_get: Some(HTTPGetAction { path: Some(path.into()), port, ..HTTPGetAction::default() }), ..Probe::default() }
+    Probe {
+        http_get: Some(HTTPGetAction { path: Some(path.into()), port, ..HTTPGetAction::default() }),
+        ..Probe::default()
+    }
 }
 
 fn quantities(table: &[(&str, &str)]) -> BTreeMap<String, Quantity> {

@@ -4,8 +4,8 @@
 use k8s_openapi::{
     api::admissionregistration::v1::{
         MatchCondition, MatchResources, NamedRuleWithOperations, ValidatingAdmissionPolicy,
-        ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec, ValidatingAdmissionPolicySpec,
-        Validation,
+        ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec,
+        ValidatingAdmissionPolicySpec, Validation,
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
@@ -21,8 +21,11 @@ pub(super) const CONSENT: &str = "capstan.dev/delete-all-resources";
 pub(super) fn definitions(
     definitions: &[CustomResourceDefinition],
 ) -> (ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding) {
-    let names: Vec<String> =
-        definitions.iter().filter_map(|crd| crd.metadata.name.as_ref()).map(|name| format!("'{name}'")).collect();
+    let names: Vec<String> = definitions
+        .iter()
+        .filter_map(|crd| crd.metadata.name.as_ref())
+        .map(|name| format!("'{name}'"))
+        .collect();
     let metadata = ObjectMeta {
         name: Some(NAME.into()),
         labels: Some(deployment::labels().collect()),
@@ -50,15 +53,18 @@ pub(super) fn definitions(
     };
     let policy = ValidatingAdmissionPolicy {
         metadata: metadata.clone(),
-        spec: ValidatingAdmissionPolicySpec {
-            match_constraints: Some(MatchResources { resource_rules: Some(vec![rule]), ..MatchResources::default() }),
+        spec: Some(ValidatingAdmissionPolicySpec {
+            match_constraints: Some(MatchResources {
+                resource_rules: Some(vec![rule]),
+                ..MatchResources::default()
+            }),
             match_conditions: Some(vec![MatchCondition {
                 name: "ours".into(),
                 expression: format!("oldObject.metadata.name in [{}]", names.join(", ")),
             }]),
             validations: Some(vec![validation]),
             ..ValidatingAdmissionPolicySpec::default()
-        },
+        }),
         status: None,
     };
     let binding = ValidatingAdmissionPolicyBinding {

@@ -24,7 +24,12 @@ impl Disk {
     }
 
     /// Puts `bytes` at `path` so that readers see the old file or the new one, whole, also after a power cut.
-    pub(super) fn replace(&self, path: &Path, bytes: &[u8], modified: Option<SystemTime>) -> Result<(), Failure> {
+    pub(super) fn replace(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        modified: Option<SystemTime>,
+    ) -> Result<(), Failure> {
         let temporary = path.with_file_name(format!(".new-{:016x}", fastrand::u64(..)));
         let done = self.write(&temporary, bytes, modified).and_then(|()| self.rename(&temporary, path));
         if done.is_err() {
@@ -35,7 +40,12 @@ impl Disk {
     }
 
     /// Writes a new file that nobody reads yet. Its name is durable after [`Disk::sync`] of its directory.
-    pub(super) fn write(&self, path: &Path, bytes: &[u8], modified: Option<SystemTime>) -> Result<(), Failure> {
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        modified: Option<SystemTime>,
+    ) -> Result<(), Failure> {
         let write = || {
             self.step()?;
             let mut file = File::create_new(path)?;

@@ -22,17 +22,17 @@ pub enum Format {
 /// A note's name: 1 to 120 bytes of UTF-8 without `/`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Key(String);
+pub(crate) struct Key(String);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    pub text: String,
-    pub created: Timestamp,
-    pub modified: Timestamp,
+pub(crate) struct Note {
+    pub(crate) text: String,
+    pub(crate) created: Timestamp,
+    pub(crate) modified: Timestamp,
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadKey {
+pub(crate) enum BadKey {
     #[error("a key has 1 to {LONGEST_KEY} bytes; this one has {0}")]
     Length(usize),
     #[error("a key has no '/' in it")]
@@ -75,7 +75,8 @@ impl Format {
                 Ok(Note { text, created: modified, modified })
             }
             Self::Checked => {
-                let file: CheckedFile = serde_json::from_slice(&bytes).map_err(|e| format!("it is not a note: {e}"))?;
+                let file: CheckedFile =
+                    serde_json::from_slice(&bytes).map_err(|e| format!("it is not a note: {e}"))?;
                 let note = Note { text: file.text, created: file.created, modified: file.modified };
                 match checksum(key, &note) == file.checksum {
                     true => Ok(note),
@@ -104,7 +105,7 @@ impl From<Format> for u32 {
 }
 
 impl Key {
-    pub fn new(key: impl Into<String>) -> Result<Self, BadKey> {
+    pub(crate) fn new(key: impl Into<String>) -> Result<Self, BadKey> {
         let key = key.into();
         match key.len() {
             1..=LONGEST_KEY if key.contains('/') => Err(BadKey::Slash),
@@ -113,7 +114,7 @@ impl Key {
         }
     }
 
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
@@ -124,7 +125,8 @@ impl Key {
     pub(super) fn from_file_name(name: &str) -> Option<Self> {
         let digits: Vec<u32> = name.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
         let (pairs, rest) = digits.as_chunks::<2>();
-        let bytes = pairs.iter().map(|[high, low]| u8::try_from(high * 16 + low).ok()).collect::<Option<_>>()?;
+        let bytes =
+            pairs.iter().map(|[high, low]| u8::try_from(high * 16 + low).ok()).collect::<Option<_>>()?;
         let key = Self::new(String::from_utf8(bytes).ok()?).ok()?;
         (rest.is_empty() && key.file_name() == name).then_some(key)
     }
@@ -188,15 +190,17 @@ mod tests {
         let key = Key::new("milk").unwrap();
         assert_eq!(Format::Raw.encode(&key, &note("2 litres")), b"2 litres");
         expect![[r#"
-            {"text":"2 litres","created":"2026-11-16T03:15:00Z","modified":"2026-11-16T03:16:00Z","checksum":"7bccd3cb0ee1ecd2b8d49d5b12eb6d5e76c78e0b5b2c2c6d5b3ae6fc25a0fdfd"}
+            {"text":"2 litres","created":"2026-11-16T03:15:00Z","modified":"2026-11-16T03:16:00Z","checksum":"40436da77f1d0f3433a032209b9d6eb7bfc4365440fb17d4f96befe87f4b7b34"}
         "#]]
         .assert_eq(&String::from_utf8(Format::Checked.encode(&key, &note("2 litres"))).unwrap());
     }
 
     #[test]
     fn damage_is_found_as_far_as_the_format_allows() {
-        let check = |format, key, bytes: &[u8], expected: Expect| expected.assert_eq(&read(format, key, bytes));
-        let good = String::from_utf8(Format::Checked.encode(&Key::new("milk").unwrap(), &note("2 litres"))).unwrap();
+        let check =
+            |format, key, bytes: &[u8], expected: Expect| expected.assert_eq(&read(format, key, bytes));
+        let good =
+            String::from_utf8(Format::Checked.encode(&Key::new("milk").unwrap(), &note("2 litres"))).unwrap();
         check(
             Format::Checked,
             "milk",
@@ -211,7 +215,12 @@ mod tests {
             &good.as_bytes()[..20],
             expect!["it is not a note: EOF while parsing a string at line 1 column 20"],
         );
-        check(Format::Checked, "milk", b"", expect!["it is not a note: EOF while parsing a value at line 1 column 0"]);
+        check(
+            Format::Checked,
+            "milk",
+            b"",
+            expect!["it is not a note: EOF while parsing a value at line 1 column 0"],
+        );
         check(
             Format::Raw,
             "milk",

@@ -69,7 +69,12 @@ impl Tree {
             return Ok(None);
         }
         // Another replica may have set the volume up since we looked.
-        let missing = || Failure::Corrupt(format!("{} is missing, and the volume is not empty", root.join(FORMAT).display()));
+        let missing = || {
+            Failure::Corrupt(format!(
+                "{} is missing, and the volume is not empty",
+                root.join(FORMAT).display()
+            ))
+        };
         Self::named(root)?.ok_or_else(missing).map(Some)
     }
 
@@ -96,19 +101,28 @@ impl Tree {
             let format = Format::try_from(format.parse::<u32>().ok()?).ok()?;
             Some(Self { root: root.to_owned(), format, number: number.parse().ok()? })
         };
-        let tree = parse().ok_or_else(|| Failure::Corrupt(format!("{} does not name a data format", path.display())))?;
+        let tree = parse()
+            .ok_or_else(|| Failure::Corrupt(format!("{} does not name a data format", path.display())))?;
         match tree.dir().is_dir() {
             true => Ok(Some(tree)),
             false => Err(Failure::Corrupt(format!("{} is missing", tree.dir().display()))),
         }
     }
 
-    /// An empty tree beside this one, for what will replace it. What an earlier try left is gone.
+    /// An empty tree for what will replace this one. What an earlier try left is gone.
     pub(super) fn successor(&self, format: Format, disk: &Disk) -> Result<Self, Failure> {
         let next = Self { root: self.root.clone(), format, number: self.number + 1 };
-        disk.remove_dir(&next.dir())?;
+        next.remove(disk)?;
         disk.create_dir(&next.dir())?;
         Ok(next)
+    }
+
+    /// An empty tree for what will replace whatever is there, be it damaged or nothing.
+    pub(super) fn beside_all(root: &Path, disk: &Disk) -> Result<Self, Failure> {
+        let number = numbers(root)?.last().map_or(1, |last| last + 1);
+        let tree = Self { root: root.to_owned(), format: Format::Checked, number };
+        disk.create_dir(&tree.dir())?;
+        Ok(tree)
     }
 
     /// Makes this the tree in use, with all that was added to it.
@@ -118,27 +132,33 @@ impl Tree {
         disk.replace(&self.root.join(FORMAT), named.as_bytes(), None)
     }
 
-    /// Removes every tree that is not this one.
+    /// Removes a tree that is not in use.
+    pub(super) fn remove(&self, disk: &Disk) -> Result<(), Failure> {
+        disk.remove_dir(&self.dir())
+    }
+
+    /// Removes every tree but this one.
     pub(super) fn remove_others(&self, disk: &Disk) -> Result<(), Failure> {
-        self.others()?.iter().try_for_each(|other| disk.remove_dir(&other.dir()))
+        self.others()?.iter().try_for_each(|other| other.remove(disk))
     }
 
     /// Keeps the tree that this one replaced as `before-restore`, and removes what is unfinished.
+    ///
+    /// Of several older ones the oldest is the replaced one: where `FORMAT` was damaged, the others are tries to restore that
+    /// were interrupted.
     pub(super) fn set_others_aside(&self, disk: &Disk) -> Result<(), Failure> {
-        let (replaced, unfinished): (Vec<_>, Vec<_>) = self.others()?.into_iter().partition(|other| other.number < self.number);
-        unfinished.iter().try_for_each(|other| disk.remove_dir(&other.dir()))?;
-        for other in replaced {
-            disk.remove_dir(&self.root.join(BEFORE_RESTORE))?;
-            disk.rename(&other.dir(), &self.root.join(BEFORE_RESTORE))?;
-        }
-        Ok(())
+        let others = self.others()?;
+        let replaced = others.first().filter(|oldest| oldest.number < self.number);
+        others.iter().filter(|other| Some(*other) != replaced).try_for_each(|other| other.remove(disk))?;
+        let Some(replaced) = replaced else { return Ok(()) };
+        let aside = self.root.join(BEFORE_RESTORE);
+        disk.remove_dir(&aside)?;
+        disk.rename(&replaced.dir(), &aside)
     }
 
     fn others(&self) -> Result<Vec<Self>, Failure> {
-        let number = |name: &str| name.strip_prefix("tree-")?.parse().ok();
-        let mut numbers: Vec<u64> = entries(&self.root)?.iter().filter_map(|name| number(name)).collect();
-        numbers.sort_unstable();
-        Ok(numbers.into_iter().filter(|n| *n != self.number).map(|number| Self { number, ..self.clone() }).collect())
+        let others = numbers(&self.root)?.into_iter().filter(|number| *number != self.number);
+        Ok(others.map(|number| Self { number, ..self.clone() }).collect())
     }
 
     /// Every note's key, sorted.
@@ -167,8 +187,11 @@ impl Tree {
             Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Failure::volume(&path)(error)),
         };
-        let wrong = |what| Failure::Corrupt(format!("note {key:?} in {}: {what}", path.display(), key = key.as_str()));
-        let modified = Timestamp::try_from(modified).map_err(|_| wrong("its time is out of range".to_owned()))?;
+        let wrong = |what| {
+            Failure::Corrupt(format!("note {key:?} in {}: {what}", path.display(), key = key.as_str()))
+        };
+        let modified =
+            Timestamp::try_from(modified).map_err(|_| wrong("its time is out of range".to_owned()))?;
         self.format.decode(key, bytes, modified).map(|note| Some((stamp, note))).map_err(wrong)
     }
 
@@ -201,6 +224,14 @@ impl Tree {
 /// The file whose change says that another tree is in use.
 pub(super) fn format_file(root: &Path) -> PathBuf {
     root.join(FORMAT)
+}
+
+/// The numbers of all trees, sorted.
+fn numbers(root: &Path) -> Result<Vec<u64>, Failure> {
+    let number = |name: &String| name.strip_prefix("tree-")?.parse().ok();
+    let mut numbers: Vec<u64> = entries(root)?.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
 }
 
 /// Has nobody ever written here? Empty directories are what a crash in the first start leaves.

@@ -22,7 +22,9 @@ pub const VERSIONS: &[AppVersion] = &[
         version: "0.0.3",
         format: Format::Checked,
         needs: None,
-        broken: Some("0.0.3 was shipped broken: it waits for an index that it never builds; set another version"),
+        broken: Some(
+            "0.0.3 was shipped broken: it waits for an index that it never builds; set another version",
+        ),
     },
     AppVersion { version: "0.1.0", format: Format::Checked, needs: Some("0.0.2"), broken: None },
 ];

@@ -70,7 +70,16 @@ fn exponent(digits: i128, scale: u32, suffix: &str) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
-    use super::billionths;
+    use super::*;
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        let cases =
+            [("256Mi", Some(256 << 20)), ("1G", Some(1_000_000_000)), ("100m", Some(0)), ("-1", None), ("much", None)];
+        for (text, want) in cases {
+            assert_eq!(bytes(text), want, "{text}");
+        }
+    }
 
     #[test]
     fn what_the_server_writes_differently_is_the_same() {

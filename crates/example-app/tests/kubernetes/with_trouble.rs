@@ -1,0 +1,239 @@
+//! With the operator gone, killed or cut off, and with a node that dies. These run alone.
+
+use std::time::Duration;
+
+use example_app::{OperationKind, Phase, Step};
+use k8s_openapi::api::{
+    batch::v1::CronJob,
+    core::v1::{Node, Pod},
+};
+use kube::{
+    Api, ResourceExt as _,
+    api::{DeleteParams, Patch, PatchParams},
+};
+use serde_json::json;
+
+use crate::{
+    app::is_current,
+    ground::CutOff,
+    operator,
+    patience::{Beside, LONG, PATIENCE, until, when},
+    store::backup,
+    uninstall::rest,
+    world::trouble,
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn without_an_operator_the_app_goes_on_and_its_return_restarts_nothing() {
+    trouble(async |world| {
+        world.with_store().await;
+        let app = world.app("notes");
+        app.create(json!({"appVersion": "0.0.2", "backup": backup()})).await;
+        app.runs("0.0.2").await;
+        app.write_notes().await;
+        operator::scale(world, 0).await;
+
+        let pod = app.one_pod().await;
+        world.api::<Pod>().delete(&pod.name_any(), &DeleteParams::default()).await.unwrap();
+        until("another pod is there", PATIENCE, async || {
+            let pods = app.pods().await;
+            when(pods.iter().any(|it| it.uid() != pod.uid()), pods.len())
+        })
+        .await;
+        app.one_pod().await;
+        app.has_its_notes().await;
+        // The clock goes on, too: a schedule that is due now.
+        let due = json!({"spec": {"schedule": "* * * * *"}});
+        world.api::<CronJob>().patch("notes-backup", &PatchParams::default(), &Patch::Merge(due)).await.unwrap();
+        let key = world.new_object("", &[], LONG).await;
+
+        let pods = app.incarnations().await;
+        operator::scale(world, 2).await;
+        operator::has_looked(world).await;
+        app.runs("0.0.2").await;
+        assert_eq!(app.incarnations().await, pods, "a pod was restarted by the returning operator");
+        app.until("knows of the backup", PATIENCE, |app| app.status.as_ref().unwrap().backup.as_ref().is_some_and(|it| it.last_backup.as_ref() >= Some(&key))).await;
+        let schedule = world.api::<CronJob>().get("notes-backup").await.unwrap().spec.schedule;
+        assert_eq!(schedule, "0 3 * * *", "what was changed meanwhile is put right");
+        app.has_its_notes().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_an_operator_it_can_be_removed() {
+    trouble(async |world| {
+        let (kept, gone) = (world.app("kept"), world.app("gone"));
+        kept.create(json!({"appVersion": "0.0.2"})).await;
+        gone.create(json!({"appVersion": "0.0.2", "deletionPolicy": "Delete"})).await;
+        kept.runs("0.0.2").await;
+        gone.runs("0.0.2").await;
+        kept.write_notes().await;
+        operator::scale(world, 0).await;
+        kept.delete().await;
+        gone.delete().await;
+        kept.is_gone().await;
+        gone.is_gone().await;
+        rest(world, &kept, true).await;
+        rest(world, &gone, false).await;
+        operator::scale(world, 2).await;
+        kept.create(json!({"appVersion": "0.0.2"})).await;
+        kept.runs("0.0.2").await;
+        kept.has_its_notes().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn operators_that_die_every_five_seconds_end_where_others_do() {
+    trouble(async |world| {
+        world.with_store().await;
+        let app = world.app("notes");
+        app.create(json!({"appVersion": "0.0.1", "backup": backup()})).await;
+        app.runs("0.0.1").await;
+        app.write_notes().await;
+
+        let place = world.elsewhere(&world.namespace);
+        let killer = Beside::every(Duration::from_secs(5), move || {
+            let world = place.elsewhere(&place.namespace);
+            async move { operator::kill_one(&world).await }
+        });
+        app.patch(json!({"appVersion": "0.0.2"})).await;
+        app.runs_within("0.0.2", LONG).await;
+        app.has_its_notes().await;
+        app.patch(json!({"backup": {"request": "amid-trouble"}})).await;
+        let done = app.until("the backup is made", LONG, |app| {
+            let status = app.status.as_ref().unwrap();
+            status.operation.is_none() && status.backup.as_ref().is_some_and(|it| it.request.as_deref() == Some("amid-trouble"))
+        })
+        .await;
+        let key = done.status.unwrap().backup.unwrap().last_backup.unwrap();
+        app.write("milk", "spilt").await;
+        app.patch(json!({"restore": {"backup": key}})).await;
+        app.until("it is restored", LONG, |app| app.status.as_ref().unwrap().restored.is_some()).await;
+        app.runs_within("0.0.2", LONG).await;
+        let killed = killer.stop();
+        assert!(killed.len() >= 3, "hardly any trouble: {killed:?}");
+        println!("    {} operators were killed", killed.len());
+
+        app.has_its_notes().await;
+        let status = app.object().await.status.unwrap();
+        assert_eq!((status.operations, status.failed_upgrade, status.failed_restore), (Some(3), None, None), "each was done once");
+        let (own, safety) = (world.objects(&world.namespace).await, world.objects("before-restore").await);
+        assert_eq!((own.len(), safety.len()), (2, 1), "one before the upgrade, one on demand, one before the restore: {own:?} {safety:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operator_that_is_cut_off_for_a_minute_does_no_damage_and_goes_on() {
+    trouble(async |world| {
+        world.with_store().await;
+        let (idle, busy) = (world.app("idle"), world.app("busy"));
+        idle.create(json!({"appVersion": "0.0.2"})).await;
+        busy.create(json!({"appVersion": "0.0.1", "backup": backup()})).await;
+        idle.runs("0.0.2").await;
+        busy.runs("0.0.1").await;
+        idle.write_notes().await;
+        busy.write_notes().await;
+        let pods = idle.incarnations().await;
+        let watched = idle.watched(&idle.one_pod().await).await;
+
+        busy.patch(json!({"appVersion": "0.0.2"})).await;
+        busy.until("is in the middle of it", PATIENCE, |app| {
+            let operation = app.status.as_ref().unwrap().operation.as_ref();
+            operation.is_some_and(|it| it.kind == OperationKind::Upgrade && it.step >= Step::Stop)
+        })
+        .await;
+        let operators = operator::pods(world).await;
+        let cuts: Vec<CutOff<'_>> = operators.iter().map(|pod| CutOff::of(world, pod)).collect();
+        // Somebody asks for something meanwhile; nobody hears it, so that the minute is one of silence.
+        idle.patch(json!({"features": {"exampleFeature1": true}})).await;
+        let silence = tokio::time::timeout(MINUTE, idle.until("is heard", LONG, is_current)).await;
+        assert!(silence.is_err(), "the operator was not cut off");
+        assert_eq!(idle.incarnations().await, pods);
+        assert_eq!(watched.stop(), Vec::<String>::new(), "the idle app was disturbed");
+        drop(cuts);
+
+        busy.runs_within("0.0.2", LONG).await;
+        busy.has_its_notes().await;
+        idle.runs("0.0.2").await;
+        assert_eq!(idle.answers("search?q=coarse", 200).await, r#"["oats"]"#);
+        idle.has_its_notes().await;
+        let status = busy.object().await.status.unwrap();
+        assert_eq!((status.operations, status.failed_upgrade), (Some(1), None));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_app_on_a_node_that_dies_comes_back_on_another() {
+    trouble(async |world| {
+        let app = world.app("notes");
+        app.create(json!({"appVersion": "0.0.2"})).await;
+        app.runs("0.0.2").await;
+        app.write_notes().await;
+        let node = app.one_pod().await.spec.unwrap().node_name.unwrap();
+        let lab = world.lab.clone();
+        let power = Power { world, node: node.clone() };
+        let dead = node.clone();
+        tokio::task::spawn_blocking(move || lab.kill_node(&dead)).await.unwrap().unwrap();
+        app.until("is unready", PATIENCE, |app| app.status.as_ref().unwrap().phase != Some(Phase::Running)).await;
+        app.runs_within("0.0.2", LONG).await;
+        let now = app.one_pod().await.spec.unwrap().node_name.unwrap();
+        assert_ne!(now, node);
+        app.has_its_notes().await;
+        drop(power);
+        until("the node is back", LONG, async || {
+            let live = Api::<Node>::all(world.client.clone()).get(&node).await.unwrap();
+            let conditions = live.status.and_then(|status| status.conditions).unwrap_or_default();
+            when(conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True"), ())
+        })
+        .await;
+        app.has_its_notes().await;
+    })
+    .await;
+}
+
+/// Brings a node back, whatever becomes of the scenario.
+struct Power<'w> {
+    world: &'w crate::world::World,
+    node: String,
+}
+
+impl Drop for Power<'_> {
+    fn drop(&mut self) {
+        self.world.lab.power_cycle(&self.node).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn removing_the_installation_leaves_the_definitions_and_the_apps() {
+    trouble(async |world| {
+        let app = world.app("notes");
+        app.create(json!({"appVersion": "0.0.2"})).await;
+        let before = app.runs("0.0.2").await;
+        app.write_notes().await;
+        let pods = app.incarnations().await;
+        let said = world.kubectl("delete -f deploy/install.yaml --wait --timeout=90s").await.unwrap_err();
+        assert!(said.contains("deletes every ExampleApp in the cluster") && said.contains("capstan.dev/delete-all-resources"), "{said}");
+        let home = Api::<k8s_openapi::api::core::v1::Namespace>::all(world.client.clone());
+        until("the operator is gone", PATIENCE, async || {
+            let left = home.get_opt(operator::NAMESPACE).await.unwrap();
+            when(left.is_none(), left.and_then(|it| it.status))
+        })
+        .await;
+        assert_eq!(app.incarnations().await, pods);
+        app.has_its_notes().await;
+
+        operator::install(world).await;
+        operator::has_looked(world).await;
+        let after = app.object().await;
+        assert_eq!((after.uid(), after.status), (before.uid(), before.status), "found nothing to do");
+        assert_eq!(app.incarnations().await, pods);
+        app.has_its_notes().await;
+    })
+    .await;
+}

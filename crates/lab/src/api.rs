@@ -1,0 +1,137 @@
+//! Questions to the lab's API server, asked with curl: a client library would be most of what xtask compiles.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::{
+    error::{Error, Result},
+    lab::Lab,
+    process::{self, run, run_with, wait_until},
+};
+
+pub(crate) struct Api<'l> {
+    lab: &'l Lab,
+}
+
+impl<'l> Api<'l> {
+    pub(crate) fn of(lab: &'l Lab) -> Self {
+        Self { lab }
+    }
+
+    pub(crate) fn wait_until_ready(&self, limit: Duration) -> Result<()> {
+        if wait_until(limit, || self.get("/readyz").is_ok()) {
+            return Ok(());
+        }
+        Err(Error::Timeout {
+            what: "the API server".into(),
+            seconds: limit.as_secs(),
+            look: self.lab.log("kube-apiserver"),
+        })
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Result<String> {
+        run(self.curl(path).args(["--max-time", "10"]))
+    }
+
+    pub(crate) fn object(&self, path: &str) -> Result<Value> {
+        parse(&self.get(path)?)
+    }
+
+    /// Changes an object by a merge patch.
+    pub(crate) fn patch(&self, path: &str, patch: &Value) -> Result<()> {
+        let mut curl = self.curl(path);
+        curl.args(["--max-time", "10", "--request", "PATCH", "--data-binary", "@-"]);
+        curl.args(["--header", "Content-Type: application/merge-patch+json"]);
+        run_with(&mut curl, &patch.to_string()).map(drop)
+    }
+
+    /// Watches a list until `done` says so of all its objects, by name. No polling: the server tells.
+    pub(crate) fn watch_until(
+        &self,
+        list: &str,
+        limit: Duration,
+        what: &str,
+        done: impl Fn(&BTreeMap<String, Value>) -> bool,
+    ) -> Result<()> {
+        let mut objects = BTreeMap::new();
+        let mut curl = self.curl(&format!("{list}?watch=true"));
+        curl.args(["--no-buffer", "--max-time", &limit.as_secs().to_string()]).stdout(Stdio::piped());
+        let mut child = curl
+            .spawn()
+            .map_err(|source| Error::start("curl", "`scripts/setup kubernetes` installs it", source))?;
+        let lines = child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).lines());
+        let seen = lines.map_while(std::result::Result::ok).any(|line| {
+            follow(&mut objects, &line);
+            done(&objects)
+        });
+        // It may have ended by itself, at its time limit.
+        let _ = child.kill();
+        let _ = child.wait();
+        if seen {
+            return Ok(());
+        }
+        Err(Error::Timeout { what: what.into(), seconds: limit.as_secs(), look: self.lab.log_directory() })
+    }
+
+    fn curl(&self, path: &str) -> Command {
+        let pki = self.lab.pki();
+        let mut curl = process::clean("curl");
+        curl.args(["--silent", "--show-error", "--fail-with-body", "--noproxy", "*"]);
+        curl.args(["--cacert", &pki.cert("ca"), "--cert", &pki.cert("admin"), "--key", &pki.key("admin")]);
+        curl.arg(format!("{}{path}", self.lab.addresses().api()));
+        curl
+    }
+}
+
+pub(crate) fn parse(text: &str) -> Result<Value> {
+    serde_json::from_str(text)
+        .map_err(|error| Error::Refused(format!("not the JSON that was expected ({error}): {text}")))
+}
+
+/// Takes one event of a watch into account.
+fn follow(objects: &mut BTreeMap<String, Value>, event: &str) {
+    let Ok(event) = serde_json::from_str::<Value>(event) else { return };
+    let (Some(kind), Some(object)) = (event.get("type").and_then(Value::as_str), event.get("object")) else {
+        return;
+    };
+    let Some(name) = object.pointer("/metadata/name").and_then(Value::as_str) else { return };
+    if kind == "DELETED" {
+        objects.remove(name);
+    } else {
+        objects.insert(name.to_owned(), object.clone());
+    }
+}
+
+/// Has the object this condition?
+pub(crate) fn is(object: &Value, condition: &str) -> bool {
+    let conditions = object.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    let mut found = conditions.filter(|c| c.get("type").and_then(Value::as_str) == Some(condition));
+    found.any(|c| c.get("status").and_then(Value::as_str) == Some("True"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_adds_up_to_what_is_there() {
+        let mut objects = BTreeMap::new();
+        for (kind, name, status) in [
+            ("ADDED", "a", "False"),
+            ("ADDED", "b", "True"),
+            ("MODIFIED", "a", "True"),
+            ("DELETED", "b", "True"),
+        ] {
+            let object = serde_json::json!({"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": status}]}});
+            follow(&mut objects, &serde_json::json!({"type": kind, "object": object}).to_string());
+        }
+        assert_eq!(objects.keys().collect::<Vec<_>>(), ["a"]);
+        assert!(objects.values().all(|object| is(object, "Ready") && !is(object, "Available")));
+    }
+}
