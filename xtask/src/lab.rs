@@ -11,6 +11,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Build Kubernetes and the images that every lab needs; quick when they are there.
+    Build,
     /// Bring a lab up: control plane, nodes, DNS, storage classes. Builds first what is not built.
     Up {
         #[command(flatten)]
@@ -83,6 +85,11 @@ pub(crate) enum Command {
         /// For example 64Mi.
         size: String,
     },
+    /// Kill the API server; it comes back with no memory of the past.
+    RestartApi {
+        #[command(flatten)]
+        lab: Named,
+    },
     /// Drop the history of the control plane's etcd: watches from older versions end with 410 Gone.
     Compact {
         #[command(flatten)]
@@ -134,11 +141,22 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::FillVolume { lab, claim, free: false } => Ok(Lab::open(&lab.name)?.fill_volume(&claim)?),
         Command::FillVolume { lab, claim, free: true } => Ok(Lab::open(&lab.name)?.free_volume(&claim)?),
         Command::GrowVolume { lab, claim, size } => Ok(Lab::open(&lab.name)?.grow_volume(&claim, &size)?),
+        Command::Build => build(),
+        Command::RestartApi { lab } => Ok(Lab::open(&lab.name)?.restart_api()?),
         Command::Compact { lab } => {
             println!("compacted to revision {}", Lab::open(&lab.name)?.compact()?);
             Ok(())
         }
     }
+}
+
+fn build() -> anyhow::Result<()> {
+    let progress = Timed::start();
+    let kubernetes = ::lab::binaries::kubernetes(::lab::versions::DEFAULT_KUBERNETES, &progress)?;
+    let images = ::lab::images::base(&kubernetes, &progress)?;
+    ::lab::store::of(&images, &progress)?;
+    progress.step(&format!("Kubernetes {} is in {}", kubernetes.version(), kubernetes.dir.display()));
+    Ok(())
 }
 
 fn up(options: &Options) -> anyhow::Result<()> {

@@ -16,6 +16,7 @@ mod reference;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use kit::telemetry;
 
 use commands::{Command, Run};
 
@@ -31,7 +32,7 @@ async fn main() -> ExitCode {
         Run::Operator(flags) => operator::run(flags).await,
         Run::Manifests { what, image } => manifests::print(what, &image),
         Run::Reference { page } => reference::print(page),
-        Run::ExampleApp { command } => return example_app::app::run(command).await,
+        Run::ExampleApp { command } => return example_app(command).await,
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -40,4 +41,16 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The application of the worked example, with its logs on stderr.
+async fn example_app(command: example_app::app::Command) -> ExitCode {
+    let logs = telemetry::Options {
+        service: "example-app".into(),
+        format: telemetry::LogFormat::default(),
+        filter: telemetry::Filter::default(),
+        otlp_endpoint: None,
+    };
+    let _telemetry = telemetry::start(&logs);
+    example_app::app::run(command).await
 }

@@ -32,8 +32,7 @@ use k8s_openapi::{
 };
 use kit::{
     Acted, Change, Context, Informer, Key, Manager, Outcome, Reconciler, Result, Row, Select, Slim, Store,
-    access::Access,
-    pause,
+    access::Access, pause,
 };
 use kube::{CustomResourceExt as _, Resource as _};
 
@@ -81,7 +80,8 @@ pub fn add_to(manager: &mut Manager, options: Options) {
         jobs: manager.watch_indexed(ours(), by_instance),
         pods: manager.watch_indexed(ours(), by_instance),
     };
-    let Caches { apps, deployments, claims, services, accounts, secrets, schedules, jobs, pods } = caches.clone();
+    let Caches { apps, deployments, claims, services, accounts, secrets, schedules, jobs, pods } =
+        caches.clone();
     let measured = Measured::register(&manager.metrics());
     let reconciler = ExampleApps { caches, measured, load: options.load, image: options.image.into() };
     let controller = manager
@@ -101,7 +101,10 @@ pub fn add_to(manager: &mut Manager, options: Options) {
 fn by_instance<R: Row>(informer: Informer<R>) -> Informer<R> {
     informer.index("instance", |row: &R| {
         let key = row.key();
-        row.label(names::INSTANCE).map(|instance| format!("{}/{instance}", key.namespace())).into_iter().collect()
+        row.label(names::INSTANCE)
+            .map(|instance| format!("{}/{instance}", key.namespace()))
+            .into_iter()
+            .collect()
     })
 }
 

@@ -239,7 +239,7 @@ pub enum DeletionPolicy {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ExampleAppStatus {
-    /// The version whose format the data has, and that has been seen to serve it.
+    /// The version that has been seen to serve the data.
     pub current_version: Option<String>,
     /// Where it is reached.
     pub url: Option<String>,
@@ -259,6 +259,9 @@ pub struct ExampleAppStatus {
     pub selector: Option<String>,
     /// The claim that holds the data.
     pub claim_name: Option<String>,
+    /// The version that the data belongs to. It is written before that version is first started, when nobody knows yet whether
+    /// it will ever serve.
+    pub data_version: Option<String>,
     /// What is being carried out, in steps. It is written before its first step, so that a restarted operator goes on with it.
     pub operation: Option<Operation>,
     /// How many operations there have been.

@@ -1,5 +1,5 @@
 //! The operator on the in-process API server with simulated controllers: one life of an ExampleApp, in virtual time.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use k8s_openapi::api::{
 };
 use kit::{Api, Clock, Manager, Setup};
 use kube::{
-    ResourceExt as _,
+    ResourceExt,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
@@ -28,7 +28,9 @@ struct Cluster {
 fn behave(pod: &Pod, _: &Volumes) -> Outcome {
     let arguments = pod.spec.as_ref().unwrap().containers[0].args.clone().unwrap();
     match arguments[0].as_str() {
-        "serve" if arguments.contains(&"0.0.3".to_owned()) => Outcome::NotReady("it waits for an index".into()),
+        "serve" if arguments.contains(&"0.0.3".to_owned()) => {
+            Outcome::NotReady("it waits for an index".into())
+        }
         "serve" => Outcome::Ready,
         command => Outcome::Exit { code: 0, message: format!(r#"{{"key":"made by {command}","bytes":7}}"#) },
     }
@@ -43,7 +45,9 @@ impl Cluster {
         Self { server, operator }
     }
 
-    fn api<K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>>(&self) -> kube::Api<K> {
+    fn api<K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>>(
+        &self,
+    ) -> kube::Api<K> {
         kube::Api::namespaced(self.server.client(), "default")
     }
 
@@ -92,14 +96,25 @@ fn with_backup(version: &str) -> Value {
 #[tokio::test(start_paused = true)]
 async fn one_life_from_install_to_uninstall() {
     let mut cluster = Cluster::start();
-    cluster.server.install(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3", "namespace": "default"}})).unwrap();
+    cluster
+        .server
+        .install(
+            json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3", "namespace": "default"}}),
+        )
+        .unwrap();
     cluster.create(with_backup("0.0.1")).await.unwrap();
-    assert_eq!(cluster.phase().await, (Some(Phase::Running), Some("0.0.1".into()), "0.0.1 serves, pods: 1".into()));
+    assert_eq!(
+        cluster.phase().await,
+        (Some(Phase::Running), Some("0.0.1".into()), "0.0.1 serves, pods: 1".into())
+    );
     let secret: Secret = cluster.api().get("notes-auth").await.unwrap();
     assert_eq!(secret.data.unwrap()["password"].0.len(), 32);
 
     cluster.edit(json!({"appVersion": "0.0.2", "replicas": 2})).await;
-    assert_eq!(cluster.phase().await, (Some(Phase::Running), Some("0.0.2".into()), "0.0.2 serves, pods: 2".into()));
+    assert_eq!(
+        cluster.phase().await,
+        (Some(Phase::Running), Some("0.0.2".into()), "0.0.2 serves, pods: 2".into())
+    );
     let status = cluster.app().await.status.unwrap();
     let backup = status.backup.unwrap();
     assert_eq!((backup.last_backup.as_deref(), backup.bytes), (Some("made by backup"), Some(7)));
@@ -108,7 +123,10 @@ async fn one_life_from_install_to_uninstall() {
     cluster.edit(json!({"appVersion": "0.0.3"})).await;
     let (phase, version, message) = cluster.phase().await;
     assert_eq!((phase, version.as_deref()), (Some(Phase::Running), Some("0.0.2")), "{message}");
-    assert!(message.starts_with("the upgrade to 0.0.3 failed and was undone: 0.0.3 was not ready after 120 s"), "{message}");
+    assert!(
+        message.starts_with("the upgrade to 0.0.3 failed and was undone: 0.0.3 was not ready after 120 s"),
+        "{message}"
+    );
     cluster.edit(json!({"appVersion": "0.0.2"})).await;
     assert_eq!(cluster.phase().await.2, "0.0.2 serves, pods: 2");
 
@@ -138,7 +156,7 @@ async fn one_life_from_install_to_uninstall() {
     assert_eq!(cluster.api::<Deployment>().list(&all).await.unwrap().items.len(), 0);
     assert_eq!(cluster.api::<Pod>().list(&all).await.unwrap().items.len(), 0);
     let claims = cluster.api::<PersistentVolumeClaim>().list(&all).await.unwrap().items;
-    assert_eq!(claims.iter().map(|claim| claim.name_any()).collect::<Vec<_>>(), ["notes-data"]);
+    assert_eq!(claims.iter().map(ResourceExt::name_any).collect::<Vec<_>>(), ["notes-data"]);
     // Another ExampleApp of that name finds its data, and of which version it is.
     cluster.operator = tokio::spawn(operator(&cluster.server));
     cluster.create(json!({"appVersion": "0.0.1", "deletionPolicy": "Delete"})).await.unwrap();
@@ -160,13 +178,24 @@ async fn a_deployment_made_by_hand_is_left_alone_and_then_taken_over_with_its_vo
         "volumes": [{"name": "storage", "persistentVolumeClaim": {"claimName": "old-claim"}}]});
     let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "notes", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "by-hand"}}, "template": {"metadata": {"labels": {"app": "by-hand"}}, "spec": pod}}});
-    cluster.api::<PersistentVolumeClaim>().create(&PostParams::default(), &serde_json::from_value(claim).unwrap()).await.unwrap();
-    cluster.api::<Deployment>().create(&PostParams::default(), &serde_json::from_value(deployment).unwrap()).await.unwrap();
+    cluster
+        .api::<PersistentVolumeClaim>()
+        .create(&PostParams::default(), &serde_json::from_value(claim).unwrap())
+        .await
+        .unwrap();
+    cluster
+        .api::<Deployment>()
+        .create(&PostParams::default(), &serde_json::from_value(deployment).unwrap())
+        .await
+        .unwrap();
     let before = cluster.api::<Deployment>().get("notes").await.unwrap();
     cluster.create(json!({"appVersion": "0.0.2"})).await.unwrap();
     let (phase, _, message) = cluster.phase().await;
     assert_eq!(phase, Some(Phase::Blocked), "{message}");
-    assert!(message.contains("Deployment notes exists and is not ours") && message.contains("spec.takeOwnership"), "{message}");
+    assert!(
+        message.contains("Deployment notes exists and is not ours") && message.contains("spec.takeOwnership"),
+        "{message}"
+    );
     assert_eq!(cluster.api::<Deployment>().get("notes").await.unwrap().spec, before.spec);
 
     cluster.edit(json!({"takeOwnership": true})).await;
@@ -186,14 +215,29 @@ async fn what_the_schema_can_refuse_it_refuses_by_name() {
     let cluster = Cluster::start();
     for (spec, names) in [
         (json!({"appVersion": "latest"}), "spec.appVersion is a version such as 0.0.1"),
-        (json!({"appVersion": "0.0.1", "backup": {"enabled": true}}), "spec.backup.enabled needs spec.backup.host"),
+        (
+            json!({"appVersion": "0.0.1", "backup": {"enabled": true}}),
+            "spec.backup.enabled needs spec.backup.host",
+        ),
         (json!({"appVersion": "0.0.1", "backup": {"storageType": "ftp"}}), "storageType"),
-        (json!({"appVersion": "0.0.1", "replicas": 2, "autoscaling": {"maxReplicas": 3, "requestsPerSecond": 5}}), "exclude each other"),
-        (json!({"appVersion": "0.0.1", "autoscaling": {"minReplicas": 4, "maxReplicas": 3, "requestsPerSecond": 5}}), "must not be above"),
-        (json!({"appVersion": "0.0.1", "restore": {"backup": "latest"}}), "spec.restore needs spec.backup.host"),
+        (
+            json!({"appVersion": "0.0.1", "replicas": 2, "autoscaling": {"maxReplicas": 3, "requestsPerSecond": 5}}),
+            "exclude each other",
+        ),
+        (
+            json!({"appVersion": "0.0.1", "autoscaling": {"minReplicas": 4, "maxReplicas": 3, "requestsPerSecond": 5}}),
+            "must not be above",
+        ),
+        (
+            json!({"appVersion": "0.0.1", "restore": {"backup": "latest"}}),
+            "spec.restore needs spec.backup.host",
+        ),
     ] {
         let refused = cluster.create(spec.clone()).await.unwrap_err().to_string();
         assert!(refused.contains(names), "{spec}: {refused}");
     }
-    cluster.create(json!({"appVersion": "0.0.1", "autoscaling": {"maxReplicas": 3, "requestsPerSecond": 5}})).await.unwrap();
+    cluster
+        .create(json!({"appVersion": "0.0.1", "autoscaling": {"maxReplicas": 3, "requestsPerSecond": 5}}))
+        .await
+        .unwrap();
 }

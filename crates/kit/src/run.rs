@@ -52,7 +52,9 @@ fn last_end<'a, P: Borrow<Pod>>(
     });
     let ends = own.filter_map(|pod| {
         let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
-        containers.iter().find_map(|container| container.state.as_ref()?.terminated.as_ref().filter(|end| wanted(end)))
+        containers
+            .iter()
+            .find_map(|container| container.state.as_ref()?.terminated.as_ref().filter(|end| wanted(end)))
     });
     ends.max_by_key(|end| end.finished_at.as_ref().map(|at| at.0))
 }
@@ -88,11 +90,34 @@ mod tests {
         ];
         let failed = json!([{"type": "Failed", "status": "True", "reason": "PodFailurePolicy"}]);
         let cases = [
-            ("running", run(&job(json!([])), &pods), Run::Running("0 of 1 Pods have completed, 0 failed".into())),
-            ("failed", run(&job(failed.clone()), &pods), Run::Failed { code: Some(77), message: "{\"error\":\"no such bucket\"}".into() }),
-            ("failed, pods gone", run::<Pod>(&job(failed), &[]), Run::Failed { code: None, message: "PodFailurePolicy".into() }),
-            ("done", run(&job(json!([{"type": "Complete", "status": "True"}])), &[pod("j", 0, "2026-01-01T00:00:00Z", "7 notes")]), Run::Succeeded(Some("7 notes".into()))),
-            ("done, pods gone", run::<Pod>(&job(json!([{"type": "Complete", "status": "True"}])), &[]), Run::Succeeded(None)),
+            (
+                "running",
+                run(&job(json!([])), &pods),
+                Run::Running("0 of 1 Pods have completed, 0 failed".into()),
+            ),
+            (
+                "failed",
+                run(&job(failed.clone()), &pods),
+                Run::Failed { code: Some(77), message: "{\"error\":\"no such bucket\"}".into() },
+            ),
+            (
+                "failed, pods gone",
+                run::<Pod>(&job(failed), &[]),
+                Run::Failed { code: None, message: "PodFailurePolicy".into() },
+            ),
+            (
+                "done",
+                run(
+                    &job(json!([{"type": "Complete", "status": "True"}])),
+                    &[pod("j", 0, "2026-01-01T00:00:00Z", "7 notes")],
+                ),
+                Run::Succeeded(Some("7 notes".into())),
+            ),
+            (
+                "done, pods gone",
+                run::<Pod>(&job(json!([{"type": "Complete", "status": "True"}])), &[]),
+                Run::Succeeded(None),
+            ),
         ];
         for (name, is, want) in cases {
             assert_eq!(is, want, "{name}");

@@ -15,7 +15,10 @@ pub fn restricted_pod(user: i64) -> PodSecurityContext {
         fs_group: Some(user),
         // A volume with many files must not be walked at every start.
         fs_group_change_policy: Some("OnRootMismatch".to_owned()),
-        seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), ..SeccompProfile::default() }),
+        seccomp_profile: Some(SeccompProfile {
+            type_: "RuntimeDefault".to_owned(),
+            ..SeccompProfile::default()
+        }),
         ..PodSecurityContext::default()
     }
 }

@@ -36,7 +36,7 @@ impl<'l> Api<'l> {
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<String> {
-        run(self.curl(path).args(["--max-time", "10"]))
+        answer(path, &run(self.curl(path).args(["--max-time", "10", "--write-out", "%{http_code}"]))?)
     }
 
     pub(crate) fn object(&self, path: &str) -> Result<Value> {
@@ -46,9 +46,18 @@ impl<'l> Api<'l> {
     /// Changes an object by a merge patch.
     pub(crate) fn patch(&self, path: &str, patch: &Value) -> Result<()> {
         let mut curl = self.curl(path);
-        curl.args(["--max-time", "10", "--request", "PATCH", "--data-binary", "@-"]);
+        curl.args([
+            "--max-time",
+            "10",
+            "--write-out",
+            "%{http_code}",
+            "--request",
+            "PATCH",
+            "--data-binary",
+            "@-",
+        ]);
         curl.args(["--header", "Content-Type: application/merge-patch+json"]);
-        run_with(&mut curl, &patch.to_string()).map(drop)
+        answer(path, &run_with(&mut curl, &patch.to_string())?).map(drop)
     }
 
     /// Watches a list until `done` says so of all its objects, by name. No polling: the server tells.
@@ -82,11 +91,22 @@ impl<'l> Api<'l> {
     fn curl(&self, path: &str) -> Command {
         let pki = self.lab.pki();
         let mut curl = process::clean("curl");
-        curl.args(["--silent", "--show-error", "--fail-with-body", "--noproxy", "*"]);
+        curl.args(["--silent", "--show-error", "--noproxy", "*"]);
         curl.args(["--cacert", &pki.cert("ca"), "--cert", &pki.cert("admin"), "--key", &pki.key("admin")]);
         curl.arg(format!("{}{path}", self.lab.addresses().api()));
         curl
     }
+}
+
+/// The body of an answer that ends with its code; when it was refused, what the server says about it.
+fn answer(path: &str, said: &str) -> Result<String> {
+    let (body, code) = said.split_at_checked(said.len().saturating_sub(3)).unwrap_or((said, ""));
+    if code.starts_with('2') {
+        return Ok(body.to_owned());
+    }
+    let status: Option<Value> = serde_json::from_str(body).ok();
+    let message = status.as_ref().and_then(|status| status.get("message")?.as_str()).unwrap_or(body);
+    Err(Error::Refused(format!("the API server answers {code} for {path}: {message}")))
 }
 
 pub(crate) fn parse(text: &str) -> Result<Value> {
@@ -118,6 +138,16 @@ pub(crate) fn is(object: &Value, condition: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_is_told_in_the_servers_words() {
+        assert_eq!(answer("/readyz", "ok200").unwrap(), "ok");
+        let said = answer("/x", r#"{"kind": "Status", "message": "pods \"x\" not found"}404"#)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(said, "the API server answers 404 for /x: pods \"x\" not found");
+        assert!(answer("/x", "").is_err());
+    }
 
     #[test]
     fn a_watch_adds_up_to_what_is_there() {

@@ -1,12 +1,15 @@
 //! What tests do to a running lab: cut off, freeze, kill and restart nodes, compact etcd, load images.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::{
-    api,
+    api::{self, Api},
     error::{At as _, Error, Result},
     lab::Lab,
     network, node,
@@ -16,12 +19,12 @@ use crate::{
 impl Lab {
     /// Cuts a node off from everybody; its pods go on.
     pub fn partition(&self, name: &str) -> Result<()> {
-        network::set_link(self.addresses(), &self.node(name)?, false)
+        network::unplug(self.addresses(), &self.node(name)?)
     }
 
     /// Ends [`Self::partition`].
     pub fn heal(&self, name: &str) -> Result<()> {
-        network::set_link(self.addresses(), &self.node(name)?, true)
+        network::plug(self.addresses(), &self.node(name)?)
     }
 
     /// Stops every process of a node, its pods included, where it stands: connections stay open, nothing answers.
@@ -68,6 +71,23 @@ impl Lab {
         let revision = revision.ok_or_else(|| Error::Refused(format!("etcd gave no revision: {answer}")))?;
         ask("compaction", format!(r#"{{"revision": "{revision}", "physical": true}}"#))?;
         Ok(revision)
+    }
+
+    /// Kills the API server. It is started again at once, and knows nothing of the past but what etcd has.
+    pub fn restart_api(&self) -> Result<()> {
+        let program = self.program("kube-apiserver");
+        let is_it = |pid: &i32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
+        let members = self.cgroups().members(&self.addresses().control_cgroup());
+        let found: Vec<i32> = members.into_iter().filter(is_it).collect();
+        for pid in found.iter().copied().filter_map(Pid::from_raw) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        let gone = || !found.iter().any(is_it);
+        if !process::wait_until(Duration::from_secs(10), gone) {
+            return Err(Error::Refused("the API server does not die".into()));
+        }
+        Api::of(self).wait_until_ready(Duration::from_secs(90))
     }
 
     /// Puts an OCI tar on every node.

@@ -75,10 +75,13 @@ fn inside(addresses: Addresses, node: &Node, nodes: &[Node]) -> Vec<String> {
     batch
 }
 
-/// Cuts a node off from the others and from the control plane, or joins it again.
-pub(crate) fn set_link(addresses: Addresses, node: &Node, up: bool) -> Result<()> {
-    run(at_switch(addresses).args(["ip", "link", "set", &node.name, if up { "up" } else { "down" }]))
-        .map(drop)
+/// Pulls a node's cable out of the switch.
+pub(crate) fn unplug(addresses: Addresses, node: &Node) -> Result<()> {
+    run(at_switch(addresses).args(["ip", "link", "set", &node.name, "down"])).map(drop)
+}
+
+pub(crate) fn plug(addresses: Addresses, node: &Node) -> Result<()> {
+    run(at_switch(addresses).args(["ip", "link", "set", &node.name, "up"])).map(drop)
 }
 
 /// The nodes that are cut off.

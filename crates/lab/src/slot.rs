@@ -7,6 +7,7 @@ use std::{
     net::TcpListener,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,9 @@ use crate::{
     addresses::{self, Addresses, MACHINE, SLOTS, Subnet},
     cgroup::Cgroups,
     error::{At as _, Error, Result},
-    network, sysctl,
+    network,
+    process::wait_until,
+    sysctl,
 };
 
 /// Who has a slot.
@@ -106,13 +109,14 @@ impl MachineLock {
 pub(crate) fn lock(claim: &Claim) -> Result<File> {
     let path = claim.addresses().directory().join("claim.json");
     let file = File::open(&path).at("open", &path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(_) => Err(Error::Refused(format!(
-            "another process is just bringing lab {} up or down: wait until it is done, or end it",
-            claim.name
-        ))),
+    // A child that was just forked has the lock of its killed parent until it becomes another program.
+    if wait_until(Duration::from_secs(2), || file.try_lock().is_ok()) {
+        return Ok(file);
     }
+    Err(Error::Refused(format!(
+        "another process is just bringing lab {} up or down: wait until it is done, or end it",
+        claim.name
+    )))
 }
 
 fn claims() -> Vec<Claim> {

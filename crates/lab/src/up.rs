@@ -120,11 +120,10 @@ impl Lab {
         })
     }
 
-    /// Waits until a node is Ready, or is not.
-    pub fn wait_for_node(&self, name: &str, ready: bool, limit: Duration) -> Result<()> {
-        let what = format!("{name} {}", if ready { "Ready" } else { "not Ready" });
-        Api::of(self).watch_until("/api/v1/nodes", limit, &what, |nodes| {
-            nodes.get(name).is_some_and(|node| api::is(node, "Ready") == ready)
+    /// Waits until Kubernetes has given a node up: it is not Ready.
+    pub fn wait_for_loss(&self, name: &str, limit: Duration) -> Result<()> {
+        Api::of(self).watch_until("/api/v1/nodes", limit, &format!("{name} not Ready"), |nodes| {
+            nodes.get(name).is_some_and(|node| !api::is(node, "Ready"))
         })
     }
 }

@@ -80,7 +80,9 @@ async fn run(server: Server, mut kubelet: Kubelet, volumes: Volumes) {
 
 async fn sleep_until(wake: Option<Timestamp>, now: Timestamp) {
     match wake {
-        Some(wake) => tokio::time::sleep(Duration::try_from(wake.duration_since(now)).unwrap_or_default()).await,
+        Some(wake) => {
+            tokio::time::sleep(Duration::try_from(wake.duration_since(now)).unwrap_or_default()).await;
+        }
         None => std::future::pending().await,
     }
 }

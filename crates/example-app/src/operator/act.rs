@@ -60,7 +60,9 @@ async fn unschedule(cx: &Context, world: &World) -> Result<()> {
 async fn alone(cx: &Context, world: &World, job: &Job) -> Result<()> {
     let labels = format!("{},{}={}", names::OURS, names::INSTANCE, world.app.name_any());
     let pods: Api<Pod> = Api::namespaced(cx.client(), &world.app.namespace().unwrap_or_default());
-    let failed = |error| Error::api("list the pods of", KindId::of::<crate::ExampleApp>(), Key::of(&*world.app), error);
+    let failed = |error| {
+        Error::api("list the pods of", KindId::of::<crate::ExampleApp>(), Key::of(&*world.app), error)
+    };
     let pods = pods.list(&ListParams::default().labels(&labels)).await.map_err(failed)?;
     match pods.iter().find(|pod| holds_volume(pod) && !belongs_to(pod, &job.name_any())) {
         Some(pod) => Err(Error::Stale { kind: Box::new(KindId::of::<Pod>()), key: Key::of(pod) }),

@@ -84,7 +84,10 @@ pub(crate) fn decide(world: &World, now: Timestamp) -> Plan {
     let mut status = remembered(world, wanted.as_ref());
     let Some(wanted) = wanted else { return Plan { status, refused, ..Plan::default() } };
     let known = world.status();
-    if (&status.current_version, &status.claim_name) != (&known.current_version, &known.claim_name) {
+    let on_record = |status: &ExampleAppStatus| {
+        (status.current_version.clone(), status.data_version.clone(), status.claim_name.clone())
+    };
+    if on_record(&status) != on_record(&known) {
         // Which data it is, and of which version, is on record before anything is done with it.
         return Plan { status, refused, ..Plan::default() };
     }
@@ -100,6 +103,10 @@ pub(crate) fn decide(world: &World, now: Timestamp) -> Plan {
             }
             Next::Over(None) => Some(News::Succeeded(operation.clone())),
             Next::Over(Some(why)) => Some(News::GivenUp(operation.clone(), why)),
+            Next::Stranded(why, version) => {
+                (status.current_version, status.data_version) = (Some(version.clone()), Some(version));
+                Some(News::GivenUp(operation.clone(), why))
+            }
         },
     };
     if let Some(news) = news {
@@ -116,7 +123,9 @@ pub(crate) fn decide(world: &World, now: Timestamp) -> Plan {
 fn remembered(world: &World, wanted: Option<&Wanted>) -> ExampleAppStatus {
     let mut status = world.status();
     let asked = &world.app.spec.app_version;
-    status.failed_upgrade = status.failed_upgrade.filter(|failed| failed.what == *asked);
+    let serves_after_all =
+        world.current_version().as_ref() == Some(asked) && operation::started(world, asked).is_ok();
+    status.failed_upgrade = status.failed_upgrade.filter(|failed| failed.what == *asked && !serves_after_all);
     let wish = begin::restore_wish(&world.app);
     status.failed_restore = status.failed_restore.filter(|failed| Some(&failed.what) == wish.as_ref());
     if wanted.is_some() {
@@ -124,6 +133,8 @@ fn remembered(world: &World, wanted: Option<&Wanted>) -> ExampleAppStatus {
         let settled = status.operation.is_none() && !begin::is_unborn(world);
         let serves = |version: &String| settled && operation::started(world, version).is_ok();
         status.current_version = world.current_version().or_else(|| world.data_version().filter(serves));
+        let first = wanted.filter(|_| settled).map(|wanted| wanted.version.clone());
+        status.data_version = world.data_version().or(first);
     }
     status
 }
@@ -138,9 +149,12 @@ fn remember(status: &mut ExampleAppStatus, news: &News, now: Timestamp) {
         }
         News::Succeeded(operation) => {
             status.current_version = Some(operation.to.clone());
+            status.data_version = Some(operation.to.clone());
             match operation.kind {
                 OperationKind::Upgrade => status.failed_upgrade = None,
-                OperationKind::Restore => (status.restored, status.failed_restore) = (operation.wish.clone(), None),
+                OperationKind::Restore => {
+                    (status.restored, status.failed_restore) = (operation.wish.clone(), None);
+                }
                 OperationKind::Remediation => status.last_remediation = Some(Time(now)),
                 OperationKind::Backup => fulfil_backup(status, operation),
             }
@@ -149,7 +163,9 @@ fn remember(status: &mut ExampleAppStatus, news: &News, now: Timestamp) {
             let failure = |what: &str| Some(Failure { what: what.to_owned(), message: why.clone() });
             match operation.kind {
                 OperationKind::Upgrade => status.failed_upgrade = failure(&operation.to),
-                OperationKind::Restore => status.failed_restore = failure(operation.wish.as_deref().unwrap_or_default()),
+                OperationKind::Restore => {
+                    status.failed_restore = failure(operation.wish.as_deref().unwrap_or_default());
+                }
                 OperationKind::Remediation => status.last_remediation = Some(Time(now)),
                 OperationKind::Backup => fulfil_backup(status, operation),
             }
@@ -202,7 +218,8 @@ fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas
     }
     tasks.push(Task::Service(Box::new(build::service(world))));
     tasks.push(Task::Deployment(Box::new(build::deployment(world, wanted, &version, replicas))));
-    let disrupted = operation.is_some_and(|operation| operation.step != Step::BackUp) || begin::is_unborn(world);
+    let disrupted =
+        operation.is_some_and(|operation| operation.step != Step::BackUp) || begin::is_unborn(world);
     tasks.push(match build::schedule(world, disrupted) {
         Some(schedule) => Task::Schedule(Box::new(schedule)),
         None => Task::Unschedule,
@@ -224,9 +241,14 @@ fn job(world: &World, operation: &Operation) -> Option<Task> {
 }
 
 fn again(world: &World, operation: Option<&Operation>, now: Timestamp) -> Option<(Duration, &'static str)> {
-    if let Some(operation) = operation.filter(|operation| matches!(operation.step, Step::Start | Step::UndoStart)) {
+    if let Some(operation) =
+        operation.filter(|operation| matches!(operation.step, Step::Start | Step::UndoStart))
+    {
         let left = START_DEADLINE - now.duration_since(operation.step_started_at.0);
-        return Some((Duration::try_from(left).unwrap_or_default().max(Duration::from_secs(1)), "the pods to become ready"));
+        return Some((
+            Duration::try_from(left).unwrap_or_default().max(Duration::from_secs(1)),
+            "the pods to become ready",
+        ));
     }
     world.app.spec.autoscaling.as_ref().map(|_| (LOOK, "another look at the load"))
 }
@@ -292,7 +314,6 @@ impl fmt::Display for Plan {
         }
     }
 }
-
 
 #[cfg(test)]
 mod properties;

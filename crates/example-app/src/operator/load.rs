@@ -53,7 +53,10 @@ mod tests {
 
     #[test]
     fn the_figure_is_one_line_of_many() {
-        assert_eq!(read("# TYPE notes_requests_per_second gauge\nnotes_requests_per_second 12.5\nx 1\n"), Some(12.5));
+        assert_eq!(
+            read("# TYPE notes_requests_per_second gauge\nnotes_requests_per_second 12.5\nx 1\n"),
+            Some(12.5)
+        );
         assert_eq!(read("notes_requests_per_second NaN\n"), None);
         assert_eq!(read("notes_total 3\n"), None);
     }

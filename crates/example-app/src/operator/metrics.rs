@@ -9,7 +9,8 @@ type Labels = Vec<(&'static str, String)>;
 
 /// Name without the `_total` that the format adds to counters, and meaning. The README has the same table.
 const READY: (&str, &str) = ("exampleapp_ready_replicas", "Pods that serve");
-const LAST_BACKUP: (&str, &str) = ("exampleapp_last_backup_timestamp_seconds", "When the last backup was finished");
+const LAST_BACKUP: (&str, &str) =
+    ("exampleapp_last_backup_timestamp_seconds", "When the last backup was finished");
 const OPERATION: (&str, &str) = ("exampleapp_operation", "1 while an operation of this kind is under way");
 const OPERATIONS: (&str, &str) = ("exampleapp_operations", "Operations that ended, by kind and result");
 

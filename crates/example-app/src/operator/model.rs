@@ -9,12 +9,12 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::{
-    decide::{Plan, Task, decide},
+    decide::{News, Plan, Task, decide},
     names,
     observe::{World, version_of},
 };
 use crate::{
-    ExampleApp,
+    ExampleApp, Operation, OperationKind, Step,
     app::{Format, versions},
 };
 
@@ -74,6 +74,15 @@ impl Model {
         let mut app = ExampleApp::clone(&self.world.app);
         app.status = Some(plan.status.clone());
         self.world.app = Arc::new(app);
+        match &plan.news {
+            // Nothing was ever served from what a failed restore left in a new instance.
+            Some(News::GivenUp(Operation { from: None, .. }, _)) => self.data = None,
+            // A backup of another format, and no way back: the application itself refuses it.
+            Some(News::GivenUp(it, _)) if it.step == Step::UndoData && it.kind == OperationKind::Restore => {
+                self.data = None;
+            }
+            _ => {}
+        }
         for task in &plan.tasks {
             self.carry_out(task);
         }
@@ -113,7 +122,8 @@ impl Model {
                 let mut next = (**it).clone();
                 let old = self.world.deployment.as_ref();
                 next.status = old.and_then(|old| old.status.clone());
-                let generation = |object: &k8s_openapi::api::apps::v1::Deployment| object.metadata.generation.unwrap_or(0);
+                let generation =
+                    |object: &k8s_openapi::api::apps::v1::Deployment| object.metadata.generation.unwrap_or(0);
                 let changed = old.is_none_or(|old| old.spec != next.spec);
                 next.metadata.generation = Some(old.map_or(0, |old| generation(old)) + i64::from(changed));
                 self.world.deployment = Some(Arc::new(next));
@@ -148,7 +158,8 @@ impl Model {
                 "spec": next.spec.template.spec,
                 "status": {"phase": "Running", "podIP": format!("10.0.0.{number}"),
                     "conditions": [{"type": "Ready", "status": if ready > 0 { "True" } else { "False" }}]},
-            })).unwrap()
+            }))
+            .unwrap()
         };
         self.world.pods = (0..wanted).map(|number| Arc::new(pod(number))).collect();
         self.world.deployment = Some(Arc::new(next));
@@ -169,9 +180,14 @@ impl Model {
 
     /// Every Job that has not ended does so: as the data and the store would have it, or with this exit code.
     pub(crate) fn jobs_end(&mut self, code: Option<i32>) {
-        let running: Vec<Arc<Job>> = self.world.jobs.iter().filter(|job| job.status.is_none()).cloned().collect();
+        let running: Vec<Arc<Job>> =
+            self.world.jobs.iter().filter(|job| job.status.is_none()).cloned().collect();
         for job in running {
-            let arguments = job.spec.as_ref().and_then(|spec| spec.template.spec.as_ref()?.containers.first()?.args.clone()).unwrap();
+            let arguments = job
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.template.spec.as_ref()?.containers.first()?.args.clone())
+                .unwrap();
             let code = code.unwrap_or_else(|| self.work(&arguments));
             let end = if code == 0 { "Complete" } else { "Failed" };
             let mut ended = (*job).clone();
@@ -197,7 +213,8 @@ impl Model {
             }
             (Some("restore"), _) => {
                 let (key, prefix) = (value("--key").unwrap(), value("--prefix").unwrap());
-                let latest = || self.backups.iter().rfind(|(key, _)| key.starts_with(&prefix)).map(|(_, data)| *data);
+                let latest =
+                    || self.backups.iter().rfind(|(key, _)| key.starts_with(&prefix)).map(|(_, data)| *data);
                 let found = if key == "latest" { latest() } else { self.backups.get(&key).copied() };
                 self.data = found.or(self.data);
                 if found.is_some() { 0 } else { 64 }

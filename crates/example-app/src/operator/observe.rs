@@ -88,7 +88,8 @@ fn claim_name(app: &ExampleApp, deployment: Option<&Deployment>) -> String {
     let latched = || app.status.as_ref()?.claim_name.clone();
     let mounted = || {
         let pod = deployment.filter(|_| app.spec.take_ownership)?.spec.template.spec.as_ref()?;
-        let mut claims = pod.volumes.iter().flatten().filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        let mut claims =
+            pod.volumes.iter().flatten().filter_map(|volume| volume.persistent_volume_claim.as_ref());
         claims.next().map(|claim| claim.claim_name.clone())
     };
     let named = app.spec.storage.existing_claim.clone();
@@ -112,12 +113,9 @@ impl World {
         version_of(self.deployment.as_ref().filter(|live| !names::is_ours(&self.app, &***live))?)
     }
 
-    /// The version whose format the data may have: that which served it; that which an operation found; else that which was
-    /// started on it.
+    /// The version that the data belongs to: that which served it, or else that which was first started on it.
     pub(crate) fn data_version(&self) -> Option<String> {
-        let found = || self.app.status.as_ref()?.operation.as_ref()?.from.clone();
-        let started = || version_of(self.deployment.as_ref().filter(|live| live.spec.replicas != Some(0))?);
-        self.current_version().or_else(found).or_else(started)
+        self.current_version().or_else(|| self.app.status.as_ref()?.data_version.clone())
     }
 
     /// What a pod of the Job `name` waits for.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{
     build,
-    decide::{News, Plan, begin, operation::undo_data},
+    decide::{News, Plan, begin},
     metrics::Measured,
     names,
     observe::World,
@@ -20,7 +20,13 @@ use super::{
 };
 use crate::{BackupStatus, ExampleAppStatus, Operation, OperationKind, Phase, Step};
 
-pub(crate) async fn report(cx: &Context, measured: &Measured, world: &World, plan: &Plan, acted: Acted) -> Outcome {
+pub(crate) async fn report(
+    cx: &Context,
+    measured: &Measured,
+    world: &World,
+    plan: &Plan,
+    acted: Acted,
+) -> Outcome {
     if let Acted::Failed(Error::Stale { .. } | Error::NotLeader { .. }) = &acted {
         return acted.outcome();
     }
@@ -82,7 +88,8 @@ fn state(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> (Phase, S
     let status = &plan.status;
     if let Acted::Paused = acted {
         let how = if world.app.spec.paused {
-            "spec.paused is set: nothing is changed, only the status is kept up to date. To go on, remove it".to_owned()
+            "spec.paused is set: nothing is changed, only the status is kept up to date. To go on, remove it"
+                .to_owned()
         } else {
             pause::message(&*world.app)
         };
@@ -115,10 +122,10 @@ fn state(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> (Phase, S
         None => (unready(status), "its objects are being made".to_owned()),
     };
     let failed = status.failed_upgrade.as_ref().map(|failed| {
-        format!(
-            "the upgrade to {} failed and was undone: {}. It is tried again when spec.appVersion changes. ",
-            failed.what, failed.message
-        )
+        let undone =
+            if status.current_version.as_ref() == Some(&failed.what) { "" } else { " and was undone" };
+        let again = "It is tried again when spec.appVersion changes";
+        format!("the upgrade to {} failed{undone}: {}. {again}. ", failed.what, failed.message)
     });
     (serving.0, failed.unwrap_or_default() + &serving.1)
 }
@@ -140,7 +147,9 @@ fn corrupt(world: &World, said: &str, now: Timestamp) -> String {
 
 fn operating(world: &World, operation: &Operation) -> (Phase, String) {
     let what = match operation.kind {
-        OperationKind::Upgrade => format!("upgrade from {} to {}", operation.from.as_deref().unwrap_or("nothing"), operation.to),
+        OperationKind::Upgrade => {
+            format!("upgrade from {} to {}", operation.from.as_deref().unwrap_or("nothing"), operation.to)
+        }
         OperationKind::Restore => format!("restore of {}", operation.wish.as_deref().unwrap_or("a backup")),
         OperationKind::Remediation => "restore of the newest backup, because the data is corrupt".to_owned(),
         OperationKind::Backup => "backup".to_owned(),
@@ -153,12 +162,7 @@ fn operating(world: &World, operation: &Operation) -> (Phase, String) {
         Step::Migrate => format!("Job {job} brings the data into the format of {}", operation.to),
         Step::Start => format!("{} starts", operation.to),
         Step::UndoStop => "the pods stop again".to_owned(),
-        Step::UndoData => match world.run(&job) {
-            Some(Run::Failed { message, .. }) => {
-                format!("Job {job} could not bring the old data back: {message}. Delete it to try again, or set spec.restore")
-            }
-            _ => format!("Job {job} brings the old data back ({:?})", undo_data(operation)),
-        },
+        Step::UndoData => format!("Job {job} brings the old data back"),
         Step::UndoStart => format!("{} starts again", operation.from.as_deref().unwrap_or(&operation.to)),
     };
     let phase = match (operation.kind, operation.step >= Step::UndoStop) {
@@ -167,7 +171,8 @@ fn operating(world: &World, operation: &Operation) -> (Phase, String) {
         (OperationKind::Backup, _) => Phase::Running,
         (OperationKind::Restore | OperationKind::Remediation, _) => Phase::Restoring,
     };
-    let undone = operation.failure.as_ref().map(|why| format!(" is undone, because {why}")).unwrap_or_default();
+    let undone =
+        operation.failure.as_ref().map(|why| format!(" is undone, because {why}")).unwrap_or_default();
     let waits = world.job_waits(&job).map(|why| format!(", which waits: {why}")).unwrap_or_default();
     (phase, format!("{what}{undone}: {step}{waits}"))
 }
@@ -253,9 +258,15 @@ fn backed_up(world: &World) -> Option<Condition> {
     let last = ended.filter(|(_, run)| !matches!(run, Run::Running(_))).max_by_key(|(begun, _)| *begun);
     let known = world.app.status.as_ref().and_then(|status| status.backup.as_ref()?.last_backup_time.clone());
     Some(match (last, known) {
-        (Some((_, Run::Failed { message, .. })), _) => Condition::new("BackedUp", false, Why::BackupFailed, message),
-        (Some(_), _) | (None, Some(_)) => Condition::new("BackedUp", true, Why::BackupDone, "the last backup is in the store"),
-        (None, None) => Condition::new("BackedUp", Truth::Unknown, Why::NoBackupYet, "there has been no backup yet"),
+        (Some((_, Run::Failed { message, .. })), _) => {
+            Condition::new("BackedUp", false, Why::BackupFailed, message)
+        }
+        (Some(_), _) | (None, Some(_)) => {
+            Condition::new("BackedUp", true, Why::BackupDone, "the last backup is in the store")
+        }
+        (None, None) => {
+            Condition::new("BackedUp", Truth::Unknown, Why::NoBackupYet, "there has been no backup yet")
+        }
     })
 }
 
@@ -275,14 +286,24 @@ fn begun(job: &Job) -> Option<Timestamp> {
 
 fn event(news: &News) -> Event {
     match news {
-        News::Began(it) => Event::normal(Why::Began, "Begin", format!("{:?} {} to {} begins", it.kind, it.id, it.to)),
-        News::Succeeded(it) => Event::normal(Why::Succeeded, "Finish", format!("{:?} {} is done: {}", it.kind, it.id, it.to)),
+        News::Began(it) => {
+            Event::normal(Why::Began, "Begin", format!("{:?} {} to {} begins", it.kind, it.id, it.to))
+        }
+        News::Succeeded(it) => {
+            Event::normal(Why::Succeeded, "Finish", format!("{:?} {} is done: {}", it.kind, it.id, it.to))
+        }
         News::Undoing(it) => {
             let why = it.failure.as_deref().unwrap_or_default();
-            Event::warning(Why::Undone, "Undo", format!("{:?} {} to {} is undone: {why}", it.kind, it.id, it.to))
+            Event::warning(
+                Why::Undone,
+                "Undo",
+                format!("{:?} {} to {} is undone: {why}", it.kind, it.id, it.to),
+            )
         }
-        News::GivenUp(it, why) => {
-            Event::warning(Why::Undone, "GiveUp", format!("{:?} {} to {} was given up: {why}", it.kind, it.id, it.to))
-        }
+        News::GivenUp(it, why) => Event::warning(
+            Why::Undone,
+            "GiveUp",
+            format!("{:?} {} to {} was given up: {why}", it.kind, it.id, it.to),
+        ),
     }
 }

@@ -8,7 +8,10 @@ mod notes;
 mod world;
 
 use apiserver::Verb;
-use k8s_openapi::api::{apps::v1::Deployment, core::v1::{PersistentVolumeClaim, Secret, Service}};
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{PersistentVolumeClaim, Secret, Service},
+};
 use kit::access;
 use serde_json::json;
 use simulation::{Campaign, Extent, Injected, Run, Scenario};
@@ -52,7 +55,9 @@ fn failing_upgrade() -> Scenario {
     stage
         .scenario("failing-upgrade")
         .step("install", |client| install(client, spec("0.0.1")))
-        .step("upgrade to a release that was shipped broken", |client| edit(client, json!({"appVersion": "0.0.3"})))
+        .step("upgrade to a release that was shipped broken", |client| {
+            edit(client, json!({"appVersion": "0.0.3"}))
+        })
         .step("look", move |client| {
             let stage = looking.clone();
             async move { stage.look(client, DATA).await }
@@ -161,14 +166,23 @@ fn demand_nothing(name: &str, wished: impl Fn(&Run)) {
     wished(campaign.reference());
     let faults = chosen(&campaign);
     let findings: Vec<String> = campaign.play(&faults).iter().map(ToString::to_string).collect();
-    assert!(findings.is_empty(), "{name}: {} of {} runs went wrong:\n{}", findings.len(), faults.len(), findings.join("\n"));
+    assert!(
+        findings.is_empty(),
+        "{name}: {} of {} runs went wrong:\n{}",
+        findings.len(),
+        faults.len(),
+        findings.join("\n")
+    );
     println!("{name}: {} of {} runs ended as the run without faults", faults.len(), faults.len());
 }
 
 /// A field of an object that is left in the end.
 fn left<'r>(run: &'r Run, place: &str, pointer: &str) -> &'r str {
     let object = run.dump.objects().get(place);
-    object.and_then(|object| object.pointer(pointer)).and_then(serde_json::Value::as_str).unwrap_or("(nothing)")
+    object
+        .and_then(|object| object.pointer(pointer))
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or("(nothing)")
 }
 
 const APP: &str = "exampleapps.example-app.appdelivery.cncf.io default/notes";
@@ -212,7 +226,10 @@ fn a_restore_in_place_ends_as_without_faults() {
 fn taking_over_what_was_made_by_hand_ends_as_without_faults() {
     demand_nothing("take-over", |run| {
         assert_eq!(left(run, APP, "/status/claimName"), "by-hand");
-        assert_eq!(left(run, "deployments.apps default/notes", "/metadata/ownerReferences/0/kind"), "ExampleApp");
+        assert_eq!(
+            left(run, "deployments.apps default/notes", "/metadata/ownerReferences/0/kind"),
+            "ExampleApp"
+        );
     });
 }
 
@@ -238,7 +255,8 @@ fn uninstalling_with_and_without_the_data_ends_as_without_faults() {
 fn no_right_is_missing_and_none_is_left_unused() {
     let mut made = Vec::new();
     for (name, scenario) in SCENARIOS {
-        let run = simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let run =
+            simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"));
         let requests = &run.requests;
         let refused: Vec<String> =
             requests.iter().filter(|r| r.code == Some(403)).map(apiserver::Recorded::told).collect();

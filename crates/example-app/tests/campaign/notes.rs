@@ -77,7 +77,9 @@ fn format_of(version: &str) -> Option<String> {
 }
 
 fn serve(data: &mut Content, command: &Command) -> Outcome {
-    let Ok(version) = versions::find(command.get("--app-version")) else { return failed(64, "unknown version") };
+    let Ok(version) = versions::find(command.get("--app-version")) else {
+        return failed(64, "unknown version");
+    };
     let own = version.format.number().to_string();
     let format = data.entry(FORMAT.into()).or_insert_with(|| own.clone());
     if *format != own {

@@ -75,7 +75,8 @@ impl Stage {
             name,
             move |server| prepared.prepare(server),
             move |connection| {
-                let now = clock.lock().unwrap_or_else(PoisonError::into_inner).as_ref().expect("prepared").now();
+                let now =
+                    clock.lock().unwrap_or_else(PoisonError::into_inner).as_ref().expect("prepared").now();
                 Box::pin(async move {
                     manager(connection, now).run(CancellationToken::new()).await.expect("it runs for ever");
                 })
@@ -112,7 +113,11 @@ pub(crate) trait Kind:
 {
 }
 impl<K> Kind for K where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned
 {
 }
 
@@ -169,7 +174,9 @@ fn without_times(value: &mut Value) {
 fn without_compact_times(text: &str) -> String {
     const SHAPE: &str = "00000000T000000Z";
     let is_time = |part: &str| {
-        part.chars().zip(SHAPE.chars()).all(|(c, shape)| if shape == '0' { c.is_ascii_digit() } else { c == shape })
+        part.chars()
+            .zip(SHAPE.chars())
+            .all(|(c, shape)| if shape == '0' { c.is_ascii_digit() } else { c == shape })
     };
     let found = (0..text.len()).find(|at| text.get(*at..at + SHAPE.len()).is_some_and(is_time));
     match found {

@@ -14,7 +14,7 @@ const NAME: &str = "capstan";
 
 /// `kubectl apply -f deploy/install.yaml`, and waits until all of it serves. Where it is there already this changes nothing.
 pub(crate) async fn install(world: &World) {
-    let said = world.kubectl("apply --server-side --force-conflicts -f deploy/install.yaml").await;
+    let said = world.elsewhere(NAMESPACE).kubectl("apply --server-side --force-conflicts -f deploy/install.yaml").await;
     said.unwrap_or_else(|error| panic!("{error}\n(`cargo xtask generate` writes deploy/install.yaml)"));
     is_ready(world).await;
 }

@@ -217,7 +217,7 @@ async fn removing_the_installation_leaves_the_definitions_and_the_apps() {
         let before = app.runs("0.0.2").await;
         app.write_notes().await;
         let pods = app.incarnations().await;
-        let said = world.kubectl("delete -f deploy/install.yaml --wait --timeout=90s").await.unwrap_err();
+        let said = world.elsewhere(operator::NAMESPACE).kubectl("delete -f deploy/install.yaml --wait --timeout=90s").await.unwrap_err();
         assert!(said.contains("deletes every ExampleApp in the cluster") && said.contains("capstan.dev/delete-all-resources"), "{said}");
         let home = Api::<k8s_openapi::api::core::v1::Namespace>::all(world.client.clone());
         until("the operator is gone", PATIENCE, async || {

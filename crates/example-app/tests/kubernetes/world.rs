@@ -1,6 +1,6 @@
 //! One scenario's world: a namespace of its own on the lab, kubectl as users type it, and what to look at when it fails.
 
-use std::{fmt::Debug, io::Write as _, panic::AssertUnwindSafe, process::Stdio};
+use std::{fmt::Debug, io::Write as _, panic::{AssertUnwindSafe, resume_unwind}, process::Stdio};
 
 use futures::FutureExt as _;
 use k8s_openapi::{
@@ -38,26 +38,21 @@ pub(crate) struct World {
 /// Plays `story` beside others.
 pub(crate) async fn scenario(story: impl AsyncFnOnce(&World)) {
     let _calm = CALM.read().await;
-    let world = World::create().await;
-    INSTALLED.get_or_init(|| operator::install(&world)).await;
-    world.play(story).await;
+    World::create().await.play(story).await;
 }
 
 /// Plays `story` with nothing else going on; afterwards the operator is as it was, whatever happened to it.
 pub(crate) async fn trouble(story: impl AsyncFnOnce(&World)) {
     let _alone = CALM.write().await;
-    let world = World::create().await;
-    INSTALLED.get_or_init(|| operator::install(&world)).await;
-    world
-        .play(async |world: &World| {
-            let told = AssertUnwindSafe(story(world)).catch_unwind().await;
-            if told.is_err() {
-                world.print_facts().await;
-            }
-            operator::install(world).await;
-            told.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        })
-        .await;
+    let guarded = async |world: &World| {
+        let told = AssertUnwindSafe(story(world)).catch_unwind().await;
+        if told.is_err() {
+            world.print_facts().await;
+        }
+        operator::install(world).await;
+        told.unwrap_or_else(|panic| resume_unwind(panic));
+    };
+    World::create().await.play(guarded).await;
 }
 
 impl World {
@@ -89,14 +84,18 @@ impl World {
 
     async fn play(&self, story: impl AsyncFnOnce(&World)) {
         let began = Instant::now();
-        let told = AssertUnwindSafe(story(self)).catch_unwind().await;
+        let whole = async {
+            INSTALLED.get_or_init(|| operator::install(self)).await;
+            story(self).await;
+        };
+        let told = AssertUnwindSafe(whole).catch_unwind().await;
         let end = if told.is_ok() { "ok" } else { "FAILED" };
         println!("{:>7.1} s  {end:6}  {}", began.elapsed().as_secs_f32(), self.namespace);
         if told.is_err() {
             self.print_facts().await;
         }
         self.remove_namespace(&self.namespace).await;
-        told.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        told.unwrap_or_else(|panic| resume_unwind(panic));
     }
 
     /// The same world, seen from another namespace of it.

@@ -74,8 +74,13 @@ mod tests {
 
     #[test]
     fn memory_is_read_in_bytes() {
-        let cases =
-            [("256Mi", Some(256 << 20)), ("1G", Some(1_000_000_000)), ("100m", Some(0)), ("-1", None), ("much", None)];
+        let cases = [
+            ("256Mi", Some(256 << 20)),
+            ("1G", Some(1_000_000_000)),
+            ("100m", Some(0)),
+            ("-1", None),
+            ("much", None),
+        ];
         for (text, want) in cases {
             assert_eq!(bytes(text), want, "{text}");
         }

@@ -20,7 +20,13 @@ pub(crate) fn checks(lab: &Lab) -> Check {
         )?;
         let said = lab.in_node("node1").err().map(|error| error.to_string()).unwrap_or_default();
         ensure(said.contains("lab power-cycle node1"), format!("entering it: {said:?}"))?;
-        lab.node_names().iter().try_for_each(|node| Ok(lab.wait_for_node(node, false, PATIENCE)?))
+        lab.node_names().iter().try_for_each(|node| Ok(lab.wait_for_loss(node, PATIENCE)?))
+    })?;
+    timed("what is not there is named", || {
+        let said = lab.fill_volume("work/nothing").err().map(|error| error.to_string()).unwrap_or_default();
+        ensure(said.contains("\"nothing\" not found"), said)?;
+        let said = lab.partition("node9").err().map(|error| error.to_string()).unwrap_or_default();
+        ensure(said.contains("it has node1, node2, node3"), said)
     })?;
     timed("switched on, healed, thawed: Ready", || {
         lab.power_cycle("node1")?;

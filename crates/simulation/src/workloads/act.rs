@@ -36,7 +36,9 @@ pub(super) async fn carry_out(client: &Client, action: Action) {
     };
     match done {
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
-        Err(error) => tracing::error!(kind = resource.kind, %namespace, %name, %error, "the simulated cluster was refused"),
+        Err(error) => {
+            tracing::error!(kind = resource.kind, %namespace, %name, %error, "the simulated cluster was refused");
+        }
         Ok(()) => {}
     }
 }

@@ -13,7 +13,11 @@ pub(super) fn decide(picture: &Picture, turn: &mut Turn) {
         let protected = claim.finalizers().iter().any(|finalizer| finalizer == PROTECTION);
         if claim.metadata.deletion_timestamp.is_some() {
             if protected && !is_in_use(picture, claim) {
-                set_finalizers(claim, |finalizers| finalizers.retain(|finalizer| finalizer != PROTECTION), turn);
+                set_finalizers(
+                    claim,
+                    |finalizers| finalizers.retain(|finalizer| finalizer != PROTECTION),
+                    turn,
+                );
             }
             continue;
         }

@@ -26,7 +26,9 @@ fn one(cron: &CronJob, picture: &Picture, turn: &mut Turn) {
     let jobs: Vec<&Job> = picture
         .jobs
         .values()
-        .filter(|job| pods::controller(*job).is_some_and(|owner| Some(&owner.uid) == cron.metadata.uid.as_ref()))
+        .filter(|job| {
+            pods::controller(*job).is_some_and(|owner| Some(&owner.uid) == cron.metadata.uid.as_ref())
+        })
         .collect();
     let old = cron.status.clone().unwrap_or_default();
     let active: Vec<&Job> = jobs.iter().copied().filter(|job| job::finished(job).is_none()).collect();
@@ -41,7 +43,10 @@ fn one(cron: &CronJob, picture: &Picture, turn: &mut Turn) {
         let replaces = cron.spec.concurrency_policy.as_deref() == Some("Replace");
         let forbids = cron.spec.concurrency_policy.as_deref() == Some("Forbid");
         if replaces {
-            active.iter().filter(|job| job.metadata.deletion_timestamp.is_none()).for_each(|job| turn.delete(*job));
+            active
+                .iter()
+                .filter(|job| job.metadata.deletion_timestamp.is_none())
+                .for_each(|job| turn.delete(*job));
         }
         if active.is_empty() || !forbids {
             turn.create(&scheduled(cron, time));
@@ -128,7 +133,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_job_runs_at_its_time_and_only_the_newest_are_kept() {
         let cluster = Cluster::new();
-        cluster.cron_job("backup", json!({"schedule": "30 * * * *", "successfulJobsHistoryLimit": 2}), "exit 0 done").await;
+        cluster
+            .cron_job(
+                "backup",
+                json!({"schedule": "30 * * * *", "successfulJobsHistoryLimit": 2}),
+                "exit 0 done",
+            )
+            .await;
         cluster.pass(29 * 60).await;
         assert!(cluster.created("jobs").is_empty(), "not before its time");
         cluster.pass(2 * 60).await;
@@ -145,7 +156,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn forbid_waits_for_the_job_before_and_suspended_means_never() {
         let cluster = Cluster::new();
-        cluster.cron_job("slow", json!({"schedule": "* * * * *", "concurrencyPolicy": "Forbid"}), "serve 1").await;
+        cluster
+            .cron_job("slow", json!({"schedule": "* * * * *", "concurrencyPolicy": "Forbid"}), "serve 1")
+            .await;
         cluster.cron_job("never", json!({"schedule": "* * * * *", "suspend": true}), "exit 0 done").await;
         cluster.pass(600).await;
         assert_eq!(cluster.created("jobs"), ["slow-29453761"]);

@@ -74,7 +74,8 @@ impl Rollout<'_> {
             let room = (self.wanted + surge).saturating_sub(self.new.len() + self.old.len());
             self.create(room.min(self.wanted.saturating_sub(self.new.len())), turn);
             // Those that do not serve may always go; of those that do, as many as are not needed.
-            let (serving, idle): (Vec<&Pod>, Vec<&Pod>) = self.old.iter().partition(|pod| pods::is_ready(pod));
+            let (serving, idle): (Vec<&Pod>, Vec<&Pod>) =
+                self.old.iter().partition(|pod| pods::is_ready(pod));
             let may_go = self.available.saturating_sub(self.wanted.saturating_sub(unavailable));
             idle.iter().chain(serving.iter().take(may_go)).for_each(|pod| turn.delete(*pod));
         }
@@ -101,7 +102,8 @@ impl Rollout<'_> {
 
     /// How many more there may be, and how many fewer.
     fn limits(&self) -> (usize, usize) {
-        let rolling = self.deployment.spec.strategy.as_ref().and_then(|strategy| strategy.rolling_update.as_ref());
+        let rolling =
+            self.deployment.spec.strategy.as_ref().and_then(|strategy| strategy.rolling_update.as_ref());
         let share = |of: Option<&IntOrString>, up: bool| match of {
             Some(IntOrString::Int(number)) => usize::try_from(*number).unwrap_or_default(),
             Some(IntOrString::String(text)) => {
@@ -155,7 +157,8 @@ impl Rollout<'_> {
         let says = |what: &str| format!("ReplicaSet \"{set}\" {what}.");
         let done = condition("Progressing", "True", DONE, &says("has successfully progressed"));
         let before = find(old, "Progressing");
-        let of_this = before.filter(|before| before.message.as_ref().is_some_and(|message| message.contains(&set)));
+        let of_this =
+            before.filter(|before| before.message.as_ref().is_some_and(|message| message.contains(&set)));
         let complete = self.new.len() == self.wanted && self.old.is_empty() && self.available >= self.wanted;
         if complete || of_this.is_some_and(|before| before.reason.as_deref() == Some(DONE)) {
             return done;
@@ -222,7 +225,12 @@ mod tests {
         assert_eq!(cluster.pods().await, ["web-0 serve 1: ready", "web-1 serve 1: ready"]);
         let status = cluster.status("deployments.apps", "web");
         assert_eq!(
-            (&status["replicas"], &status["updatedReplicas"], &status["readyReplicas"], &status["availableReplicas"]),
+            (
+                &status["replicas"],
+                &status["updatedReplicas"],
+                &status["readyReplicas"],
+                &status["availableReplicas"]
+            ),
             (&json!(2), &json!(2), &json!(2), &json!(2))
         );
         assert_eq!(status["observedGeneration"], json!(1));
@@ -232,7 +240,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_rolling_update_never_has_fewer_than_wanted_that_serve() {
         let cluster = Cluster::new();
-        let rolling = json!({"replicas": 2, "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}});
+        let rolling =
+            json!({"replicas": 2, "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}});
         cluster.deployment("web", rolling, "serve 1").await;
         cluster.rest().await;
         let before = cluster.revision();

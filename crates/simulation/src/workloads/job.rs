@@ -87,7 +87,9 @@ fn one(job: &Job, picture: &Picture, turn: &mut Turn) {
         let over = |pod: &&&Pod| is_tracked(pod) && !pods::is_active(pod);
         all.iter().filter(over).filter(|pod| (pods::phase(pod) == "Succeeded") == succeeded).count()
     };
-    let sum = |before: Option<i32>, more: usize| usize::try_from(before.unwrap_or_default()).unwrap_or_default() + more;
+    let sum = |before: Option<i32>, more: usize| {
+        usize::try_from(before.unwrap_or_default()).unwrap_or_default() + more
+    };
     let succeeded = sum(old.succeeded, uncounted(true));
     let failed = sum(old.failed, uncounted(false));
     let mut new = JobStatus {
@@ -106,7 +108,8 @@ fn one(job: &Job, picture: &Picture, turn: &mut Turn) {
     let limit = usize::try_from(spec.backoff_limit.unwrap_or(6)).unwrap_or_default();
     let restarts: usize = active.iter().map(|pod| restarts(pod)).sum();
     let started = new.start_time.as_ref().map_or(turn.now(), |time| time.0);
-    let late = spec.active_deadline_seconds.is_some_and(|seconds| !suspended && turn.is_past(started, seconds));
+    let late =
+        spec.active_deadline_seconds.is_some_and(|seconds| !suspended && turn.is_past(started, seconds));
 
     if let Some(target) = find(&old, "FailureTarget").cloned() {
         if active.is_empty() && going == 0 {
@@ -116,7 +119,13 @@ fn one(job: &Job, picture: &Picture, turn: &mut Turn) {
         active.iter().for_each(|pod| turn.delete(*pod));
     } else if find(&old, "SuccessCriteriaMet").is_some() {
         if active.is_empty() && going == 0 {
-            add(&mut new, "Complete", "CompletionsReached", "Reached expected number of succeeded pods", turn);
+            add(
+                &mut new,
+                "Complete",
+                "CompletionsReached",
+                "Reached expected number of succeeded pods",
+                turn,
+            );
             new.completion_time = Some(turn.time());
         }
         active.iter().for_each(|pod| turn.delete(*pod));
@@ -155,10 +164,14 @@ fn one(job: &Job, picture: &Picture, turn: &mut Turn) {
 fn fatal(job: &Job, pod: &Pod) -> Option<String> {
     let rules = &job.spec.as_ref()?.pod_failure_policy.as_ref()?.rules;
     let containers = pod.status.as_ref()?.container_statuses.as_ref()?;
-    let codes = containers.iter().filter_map(|container| Some(container.state.as_ref()?.terminated.as_ref()?.exit_code));
+    let codes = containers
+        .iter()
+        .filter_map(|container| Some(container.state.as_ref()?.terminated.as_ref()?.exit_code));
     let code = codes.filter(|code| *code != 0).max().filter(|_| pods::phase(pod) == "Failed")?;
     let matches = |rule: &&PodFailurePolicyRule| {
-        rule.on_exit_codes.as_ref().is_some_and(|codes| (codes.operator == "In") == codes.values.contains(&code))
+        rule.on_exit_codes
+            .as_ref()
+            .is_some_and(|codes| (codes.operator == "In") == codes.values.contains(&code))
     };
     let (number, rule) = rules.iter().enumerate().find(|(_, rule)| matches(rule))?;
     (rule.action == "FailJob").then(|| {
@@ -184,7 +197,11 @@ fn backoff_is_over(all: &[&Pod], failed: usize, turn: &mut Turn) -> bool {
 fn ended(pod: &Pod) -> Option<Timestamp> {
     let containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
     let ended = containers.filter_map(|container| container.state.as_ref()?.terminated.as_ref());
-    ended.filter(|ended| ended.exit_code != 0).filter_map(|ended| ended.finished_at.as_ref()).map(|time| time.0).max()
+    ended
+        .filter(|ended| ended.exit_code != 0)
+        .filter_map(|ended| ended.finished_at.as_ref())
+        .map(|time| time.0)
+        .max()
 }
 
 fn create(job: &Job, number: usize, turn: &mut Turn) {
@@ -229,7 +246,10 @@ mod tests {
         assert!(status["completionTime"].is_string() && status["startTime"].is_string(), "{status}");
         assert_eq!(cluster.pods().await, ["migrate-0 exit 0 done: Succeeded done"]);
         let orders = cluster.seen_conditions("jobs.batch", "migrate");
-        assert!(orders.contains(&vec!["SuccessCriteriaMet=True".into()]), "first it is known, then it is over: {orders:?}");
+        assert!(
+            orders.contains(&vec!["SuccessCriteriaMet=True".into()]),
+            "first it is known, then it is over: {orders:?}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -247,10 +267,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_exit_code_that_the_policy_calls_fatal_is_not_tried_again() {
         let cluster = Cluster::new();
-        let policy = json!({"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [64, 65]}}]});
+        let policy =
+            json!({"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [64, 65]}}]});
         cluster.job("migrate", json!({"podFailurePolicy": policy}), "exit 65 corrupt").await;
         cluster.rest().await;
-        assert_eq!(cluster.status("jobs.batch", "migrate")["conditions"][1]["reason"], json!("PodFailurePolicy"));
+        assert_eq!(
+            cluster.status("jobs.batch", "migrate")["conditions"][1]["reason"],
+            json!("PodFailurePolicy")
+        );
         assert_eq!(cluster.pods().await, ["migrate-0 exit 65 corrupt: Failed corrupt"]);
     }
 
@@ -270,7 +294,10 @@ mod tests {
         cluster.pass(20).await;
         assert!(cluster.conditions("jobs.batch", "slow").is_empty());
         cluster.rest().await;
-        assert_eq!(cluster.status("jobs.batch", "slow")["conditions"][1]["reason"], json!("DeadlineExceeded"));
+        assert_eq!(
+            cluster.status("jobs.batch", "slow")["conditions"][1]["reason"],
+            json!("DeadlineExceeded")
+        );
         assert!(cluster.pods().await.is_empty());
     }
 

@@ -50,12 +50,22 @@ impl<F: Fn(&Pod, &Volumes) -> Outcome + Send + Sync + 'static> Behaviour for F {
 /// How far a pod is; not more than what its node knows of it.
 #[derive(Debug, Clone, Copy)]
 enum Stage {
-    Starting { since: Timestamp },
-    Working { since: Timestamp },
+    Starting {
+        since: Timestamp,
+    },
+    Working {
+        since: Timestamp,
+    },
     /// Asked when the volumes had changed that often.
-    Asked { turn: u64 },
-    Crashed { since: Timestamp },
-    Stopping { since: Timestamp },
+    Asked {
+        turn: u64,
+    },
+    Crashed {
+        since: Timestamp,
+    },
+    Stopping {
+        since: Timestamp,
+    },
 }
 
 pub(super) struct Kubelet {
@@ -123,7 +133,9 @@ impl Kubelet {
             }
             Some(Stage::Working { since }) if turn.is_past(since, WORK) => self.ask(pod, turn),
             Some(Stage::Asked { turn: asked }) if asked != self.volumes.turn() => self.ask(pod, turn),
-            Some(Stage::Crashed { since }) if turn.is_past(since, BACKOFF << status::restarts(pod).min(5)) => {
+            Some(Stage::Crashed { since })
+                if turn.is_past(since, BACKOFF << status::restarts(pod).min(5)) =>
+            {
                 status::tell(pod, &Told::Restarted, turn);
                 self.set(pod, Stage::Working { since: turn.now() });
                 turn.is_past(turn.now(), WORK);
@@ -139,7 +151,9 @@ impl Kubelet {
             Outcome::Ready => (Told::Ready, Stage::Asked { turn: self.volumes.turn() }),
             Outcome::NotReady(why) => (Told::NotReady(why), Stage::Asked { turn: self.volumes.turn() }),
             Outcome::Exit { code, message } => match (restarts, code) {
-                ("Always", _) => (Told::CrashLoop { code, message }, Stage::Asked { turn: self.volumes.turn() }),
+                ("Always", _) => {
+                    (Told::CrashLoop { code, message }, Stage::Asked { turn: self.volumes.turn() })
+                }
                 ("OnFailure", 1..) => {
                     turn.is_past(turn.now(), BACKOFF << status::restarts(pod).min(5));
                     (Told::Crashed { code, message }, Stage::Crashed { since: turn.now() })
@@ -207,7 +221,9 @@ fn needs(pod: &Pod) -> Vec<Need> {
     for container in spec.init_containers.iter().flatten().chain(&spec.containers) {
         for source in container.env_from.iter().flatten() {
             needs.extend(source.secret_ref.as_ref().and_then(|source| secret(&source.name, source.optional)));
-            needs.extend(source.config_map_ref.as_ref().and_then(|source| config(&source.name, source.optional)));
+            needs.extend(
+                source.config_map_ref.as_ref().and_then(|source| config(&source.name, source.optional)),
+            );
         }
         for source in container.env.iter().flatten().filter_map(|variable| variable.value_from.as_ref()) {
             needs.extend(source.secret_key_ref.as_ref().and_then(|key| secret(&key.name, key.optional)));
@@ -230,10 +246,16 @@ mod tests {
             {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "auth", "secret": {"secretName": "auth"}}]}}});
         cluster.deployment("web", spec, "serve 1").await;
         cluster.rest().await;
-        assert_eq!(cluster.pods().await, ["web-0 serve 1: 0/1 nodes are available: persistentvolumeclaim \"data\" not found"]);
+        assert_eq!(
+            cluster.pods().await,
+            ["web-0 serve 1: 0/1 nodes are available: persistentvolumeclaim \"data\" not found"]
+        );
         cluster.claim("data").await;
         cluster.rest().await;
-        assert_eq!(cluster.pods().await, ["web-0 serve 1: CreateContainerConfigError secret \"auth\" not found"]);
+        assert_eq!(
+            cluster.pods().await,
+            ["web-0 serve 1: CreateContainerConfigError secret \"auth\" not found"]
+        );
         cluster.install(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "auth"}}));
         cluster.rest().await;
         assert_eq!(cluster.pods().await, ["web-0 serve 1: ready"]);
@@ -246,7 +268,13 @@ mod tests {
         cluster.rest().await;
         let status = cluster.status("persistentvolumeclaims", "data");
         assert_eq!((&status["phase"], &status["capacity"]["storage"]), (&json!("Bound"), &json!("1Gi")));
-        cluster.patch("persistentvolumeclaims", "data", json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}})).await;
+        cluster
+            .patch(
+                "persistentvolumeclaims",
+                "data",
+                json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}}),
+            )
+            .await;
         cluster.rest().await;
         assert_eq!(cluster.status("persistentvolumeclaims", "data")["capacity"]["storage"], json!("2Gi"));
 
@@ -273,7 +301,10 @@ mod tests {
         assert_eq!(cluster.pods().await, ["web-0 serve-format 2: CrashLoopBackOff"]);
         cluster.job("migrate", json!({"template": {"spec": mount}}), "write-format 2").await;
         cluster.rest().await;
-        assert_eq!(cluster.pods().await, ["migrate-0 write-format 2: Succeeded", "web-0 serve-format 2: ready"]);
+        assert_eq!(
+            cluster.pods().await,
+            ["migrate-0 write-format 2: Succeeded", "web-0 serve-format 2: ready"]
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,7 +17,11 @@ pub(super) type Labels = BTreeMap<String, String>;
 /// The pods that `owner` controls, by name.
 pub(super) fn owned<'p>(picture: &'p Picture, owner: &impl Resource<DynamicType = ()>) -> Vec<&'p Pod> {
     let uid = owner.meta().uid.as_deref();
-    picture.pods.values().filter(|pod| controller(*pod).is_some_and(|by| Some(by.uid.as_str()) == uid)).collect()
+    picture
+        .pods
+        .values()
+        .filter(|pod| controller(*pod).is_some_and(|by| Some(by.uid.as_str()) == uid))
+        .collect()
 }
 
 /// Pods without a controller that `selector` selects come under `owner`.
@@ -74,7 +78,8 @@ pub(super) fn hash(template: &PodTemplateSpec) -> String {
 
 /// FNV-1a: short, and the same on every machine and with every compiler.
 pub(super) fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// The pod `name` of `owner`.
@@ -127,7 +132,10 @@ pub(super) fn is_ready(pod: &Pod) -> bool {
 fn ready_since(pod: &Pod) -> Option<Timestamp> {
     let is = |condition: &&PodCondition| condition.type_ == "Ready" && condition.status == "True";
     let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().find(is).map(|ready| ready.last_transition_time.as_ref().map_or(Timestamp::MIN, |time| time.0))
+    conditions
+        .into_iter()
+        .find(is)
+        .map(|ready| ready.last_transition_time.as_ref().map_or(Timestamp::MIN, |time| time.0))
 }
 
 /// Has it been ready for that long?

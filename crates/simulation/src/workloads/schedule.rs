@@ -95,7 +95,9 @@ fn field(text: &str, (name, first, last): (&str, i8, i8)) -> Result<Vec<i8>, Str
     let mut values = Vec::new();
     for part in text.split(',') {
         let (range, step) = match part.split_once('/') {
-            Some((range, step)) => (range, step.parse::<usize>().ok().filter(|step| *step > 0).ok_or_else(wrong)?),
+            Some((range, step)) => {
+                (range, step.parse::<usize>().ok().filter(|step| *step > 0).ok_or_else(wrong)?)
+            }
             None => (part, 1),
         };
         let (from, to) = match range.split_once('-') {
@@ -129,7 +131,11 @@ mod tests {
             ("5,50 22-23/1 31 3,12 *", "2026-03-31T22:05:00Z"),
             ("0 0 29 2 *", "2028-02-29T00:00:00Z"),
         ] {
-            assert_eq!(Schedule::parse(schedule).unwrap().next(from).unwrap().to_string(), next, "{schedule}");
+            assert_eq!(
+                Schedule::parse(schedule).unwrap().next(from).unwrap().to_string(),
+                next,
+                "{schedule}"
+            );
         }
         assert_eq!(Schedule::parse("0 0 31 2 *").unwrap().next(from), None);
     }

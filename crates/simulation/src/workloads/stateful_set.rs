@@ -218,7 +218,10 @@ mod tests {
         let cluster = Cluster::new();
         cluster.stateful_set("db", with_claims(json!({})), "serve 1").await;
         cluster.rest().await;
-        assert_eq!(cluster.pods().await, ["db-0 serve 1: ready", "db-1 serve 1: ready", "db-2 serve 1: ready"]);
+        assert_eq!(
+            cluster.pods().await,
+            ["db-0 serve 1: ready", "db-1 serve 1: ready", "db-2 serve 1: ready"]
+        );
         assert_eq!(cluster.created("pods"), ["db-0", "db-1", "db-2"]);
         assert_eq!(cluster.created("persistentvolumeclaims"), ["data-db-0", "data-db-1", "data-db-2"]);
         let status = cluster.status("statefulsets.apps", "db");
@@ -240,11 +243,18 @@ mod tests {
         let to = |what: &str| json!({"spec": {"updateStrategy": strategy, "template": template(what)}});
         cluster.patch("statefulsets.apps", "db", to("serve 2")).await;
         cluster.rest().await;
-        assert_eq!(cluster.pods().await, ["db-0 serve 1: ready", "db-1 serve 2: ready", "db-2 serve 2: ready"]);
+        assert_eq!(
+            cluster.pods().await,
+            ["db-0 serve 1: ready", "db-1 serve 2: ready", "db-2 serve 2: ready"]
+        );
         assert_eq!(cluster.deleted("pods"), ["db-2", "db-1"]);
         cluster.delete_pod("db-0").await;
         cluster.rest().await;
-        assert_eq!(cluster.pods().await[0], "db-0 serve 1: ready", "below the partition it comes back as it was");
+        assert_eq!(
+            cluster.pods().await[0],
+            "db-0 serve 1: ready",
+            "below the partition it comes back as it was"
+        );
 
         cluster.patch("statefulsets.apps", "db", to("crash")).await;
         cluster.rest().await;
@@ -261,7 +271,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn on_delete_changes_nothing_until_a_pod_is_deleted() {
         let cluster = Cluster::new();
-        cluster.stateful_set("db", with_claims(json!({"updateStrategy": {"type": "OnDelete"}})), "serve 1").await;
+        cluster
+            .stateful_set("db", with_claims(json!({"updateStrategy": {"type": "OnDelete"}})), "serve 1")
+            .await;
         cluster.rest().await;
         cluster.patch("statefulsets.apps", "db", json!({"spec": {"template": template("serve 2")}})).await;
         cluster.rest().await;
@@ -269,7 +281,10 @@ mod tests {
         assert_eq!(cluster.status("statefulsets.apps", "db")["updatedReplicas"], json!(null));
         cluster.delete_pod("db-1").await;
         cluster.rest().await;
-        assert_eq!(cluster.pods().await, ["db-0 serve 1: ready", "db-1 serve 2: ready", "db-2 serve 1: ready"]);
+        assert_eq!(
+            cluster.pods().await,
+            ["db-0 serve 1: ready", "db-1 serve 2: ready", "db-2 serve 1: ready"]
+        );
         assert_eq!(cluster.status("statefulsets.apps", "db")["updatedReplicas"], json!(1));
     }
 }

@@ -56,7 +56,13 @@ fn resource(of: &str) -> ApiResource {
         other => panic!("which kind is {other}?"),
     };
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    ApiResource { group: group.into(), version: version.into(), api_version, kind: kind.into(), plural: plural.into() }
+    ApiResource {
+        group: group.into(),
+        version: version.into(),
+        api_version,
+        kind: kind.into(),
+        plural: plural.into(),
+    }
 }
 
 impl Cluster {
@@ -91,12 +97,16 @@ impl Cluster {
     }
 
     pub(super) async fn job(&self, name: &str, more: Value, does: &str) {
-        let base = merged(json!({"template": template(does)}), &json!({"template": {"spec": {"restartPolicy": "Never"}}}));
+        let base = merged(
+            json!({"template": template(does)}),
+            &json!({"template": {"spec": {"restartPolicy": "Never"}}}),
+        );
         self.create("jobs.batch", name, merged(base, &more)).await;
     }
 
     pub(super) async fn job_restarting(&self, name: &str, more: Value, does: &str) {
-        self.job(name, merged(json!({"template": {"spec": {"restartPolicy": "OnFailure"}}}), &more), does).await;
+        self.job(name, merged(json!({"template": {"spec": {"restartPolicy": "OnFailure"}}}), &more), does)
+            .await;
     }
 
     pub(super) async fn cron_job(&self, name: &str, more: Value, does: &str) {
@@ -145,7 +155,7 @@ impl Cluster {
 
     pub(super) async fn pod_names(&self, prefix: &str) -> Vec<String> {
         let pods = self.all_pods().await;
-        pods.iter().map(|pod| pod.name_any()).filter(|name| name.starts_with(prefix)).collect()
+        pods.iter().map(kube::ResourceExt::name_any).filter(|name| name.starts_with(prefix)).collect()
     }
 
     fn value(&self, of: &str, name: &str) -> Value {
@@ -196,7 +206,9 @@ impl Cluster {
                 let all = pod["status"]["conditions"].as_array();
                 all.into_iter().flatten().any(|c| c["type"] == "Ready" && c["status"] == "True")
             };
-            pods.iter().filter(|pod| ready(pod.value()) && pod.value()["metadata"]["deletionTimestamp"].is_null()).count()
+            pods.iter()
+                .filter(|pod| ready(pod.value()) && pod.value()["metadata"]["deletionTimestamp"].is_null())
+                .count()
         };
         let counts: Vec<usize> = (first..=self.revision()).map(serving).collect();
         (*counts.iter().min().unwrap(), *counts.iter().max().unwrap())

@@ -29,7 +29,10 @@ pub(super) enum What {
     Patch(Value),
     Status(Value),
     /// Only the object of this UID.
-    Delete { uid: String, grace_seconds: Option<u32> },
+    Delete {
+        uid: String,
+        grace_seconds: Option<u32>,
+    },
 }
 
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! The claim for the volume. With `Retain` nobody owns it, so it survives the ExampleApp; with `Delete` Kubernetes removes it.
 
-use k8s_openapi::{
-    api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements},
+use k8s_openapi::api::core::v1::{
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
 };
 
 use super::owned;

@@ -86,7 +86,10 @@ fn serving(world: &World, wanted: &Wanted, version: &str) -> k8s_openapi::api::c
     let mut pod = pod::pod(world, container);
     pod.volumes.get_or_insert_default().push(Volume {
         name: "auth".to_owned(),
-        secret: Some(SecretVolumeSource { secret_name: Some(names::secret(app)), ..SecretVolumeSource::default() }),
+        secret: Some(SecretVolumeSource {
+            secret_name: Some(names::secret(app)),
+            ..SecretVolumeSource::default()
+        }),
         ..Volume::default()
     });
     pod
@@ -94,10 +97,12 @@ fn serving(world: &World, wanted: &Wanted, version: &str) -> k8s_openapi::api::c
 
 fn arguments(world: &World, wanted: &Wanted, version: &str) -> Vec<String> {
     let features = &world.app.spec.features;
-    let mut arguments: Vec<String> = ["serve", "--app-version", version, "--data", "/data"].map(str::to_owned).into();
+    let mut arguments: Vec<String> =
+        ["serve", "--app-version", version, "--data", "/data"].map(str::to_owned).into();
     arguments.extend(["--listen", "0.0.0.0:8080", "--password-file", "/auth/password"].map(str::to_owned));
     arguments.extend(["--cache".to_owned(), format!("{}Ki", wanted.cache >> 10)]);
-    let switched = [("exampleFeature1", features.example_feature1), ("exampleFeature2", features.example_feature2)];
+    let switched =
+        [("exampleFeature1", features.example_feature1), ("exampleFeature2", features.example_feature2)];
     for (feature, _) in switched.into_iter().filter(|(_, on)| *on) {
         arguments.extend(["--feature".to_owned(), feature.to_owned()]);
     }
@@ -105,7 +110,11 @@ fn arguments(world: &World, wanted: &Wanted, version: &str) -> Vec<String> {
 }
 
 fn probe(path: &str, period: i32, failures: i32) -> Probe {
-    let get = HTTPGetAction { path: Some(path.to_owned()), port: IntOrString::Int(PORT), ..HTTPGetAction::default() };
+    let get = HTTPGetAction {
+        path: Some(path.to_owned()),
+        port: IntOrString::Int(PORT),
+        ..HTTPGetAction::default()
+    };
     Probe {
         http_get: Some(get),
         period_seconds: Some(period),

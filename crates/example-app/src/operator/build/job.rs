@@ -2,7 +2,9 @@
 
 use k8s_openapi::{
     api::{
-        batch::v1::{Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyRule},
+        batch::v1::{
+            Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyRule,
+        },
         core::v1::{EnvVar, EnvVarSource, PodTemplateSpec, SecretKeySelector},
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,

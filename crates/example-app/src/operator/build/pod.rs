@@ -1,8 +1,8 @@
 //! What all pods of an ExampleApp have in common: the image, the volume, and as few rights as possible.
 
 use k8s_openapi::api::core::v1::{
-    Affinity, Container, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm, PodSpec, Volume, VolumeMount,
-    WeightedPodAffinityTerm,
+    Affinity, Container, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm, PodSpec, Volume,
+    VolumeMount, WeightedPodAffinityTerm,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kit::secure;

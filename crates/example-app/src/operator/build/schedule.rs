@@ -14,7 +14,10 @@ pub(crate) fn schedule(world: &World, suspend: bool) -> Option<CronJob> {
     let backup = app.spec.backup.as_ref().filter(|backup| backup.enabled)?;
     let arguments = ["--prefix".to_owned(), names::prefix(app)];
     let template = JobTemplateSpec {
-        metadata: Some(ObjectMeta { labels: Some(names::labels(app, names::BACKUP)), ..ObjectMeta::default() }),
+        metadata: Some(ObjectMeta {
+            labels: Some(names::labels(app, names::BACKUP)),
+            ..ObjectMeta::default()
+        }),
         spec: Some(job::spec(world, names::BACKUP, job::stored(backup, "backup", arguments))),
     };
     let schedule = CronJob {

@@ -5,7 +5,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 
 use super::{operation, spec::Wanted};
-use crate::{ExampleApp, Operation, OperationKind, Step, app::versions::{self, Way}, operator::observe::World};
+use crate::{
+    ExampleApp, Operation, OperationKind, Step,
+    app::versions::{self, Way},
+    operator::observe::World,
+};
 
 /// Data that is corrupt again so soon after a restore is not mended by another one.
 const REMEDIATION_GAP: SignedDuration = SignedDuration::from_mins(10);
@@ -20,20 +24,22 @@ pub(crate) fn next(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Ope
 /// The wish in spec.restore, as one text.
 pub(crate) fn restore_wish(app: &ExampleApp) -> Option<String> {
     let restore = app.spec.restore.as_ref()?;
-    let (from, request) = (restore.from.as_deref().unwrap_or("self"), restore.request.as_deref().unwrap_or("-"));
+    let (from, request) =
+        (restore.from.as_deref().unwrap_or("self"), restore.request.as_deref().unwrap_or("-"));
     Some(format!("{} of {from}, request {request}", restore.backup))
 }
 
 /// A new instance that waits for the data that it is to be born from.
 pub(crate) fn is_unborn(world: &World) -> bool {
     let wish = restore_wish(&world.app);
-    wish.is_some() && world.current_version().is_none() && world.status().restored != wish
+    wish.is_some() && world.data_version().is_none() && world.status().restored != wish
 }
 
 /// Whether corrupt data may be replaced without asking, now.
 pub(crate) fn may_remediate(world: &World, now: Timestamp) -> bool {
     let spec = &world.app.spec;
-    let rested = world.status().last_remediation.is_none_or(|last| now.duration_since(last.0) >= REMEDIATION_GAP);
+    let rested =
+        world.status().last_remediation.is_none_or(|last| now.duration_since(last.0) >= REMEDIATION_GAP);
     let stored = spec.backup.as_ref().is_some_and(|backup| backup.enabled);
     spec.remediation.restore_corrupt_volume && stored && rested
 }
@@ -41,7 +47,7 @@ pub(crate) fn may_remediate(world: &World, now: Timestamp) -> bool {
 fn remediation(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> {
     world.corrupt().filter(|_| may_remediate(world, now))?;
     // To the version that the data had: an upgrade, if one is wished for, comes after it.
-    let to = world.current_version().unwrap_or_else(|| wanted.version.clone());
+    let to = world.data_version().unwrap_or_else(|| wanted.version.clone());
     Some(operation(world, OperationKind::Remediation, Step::Stop, Some(to.clone()), to, None, now))
 }
 
@@ -52,9 +58,9 @@ fn restore(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> 
     if failed || status.restored.as_ref() == Some(&wish) {
         return None;
     }
-    let from = world.current_version();
+    let from = world.data_version();
     let to = from.clone().unwrap_or_else(|| wanted.version.clone());
-    let first = if from.is_some() { Step::BackUp } else { Step::Stop };
+    let first = if world.current_version().is_some() { Step::BackUp } else { Step::Stop };
     Some(operation(world, OperationKind::Restore, first, from, to, Some(wish), now))
 }
 
@@ -65,7 +71,8 @@ fn upgrade(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> 
         return None;
     }
     // What has never served has nothing to lose, and its user's fix must not wait for a backup.
-    let backs_up = world.app.spec.backup.as_ref().is_some_and(|backup| backup.enabled) && world.current_version().is_some();
+    let backs_up = world.app.spec.backup.as_ref().is_some_and(|backup| backup.enabled)
+        && world.current_version().is_some();
     let first = match way {
         _ if backs_up => Step::BackUp,
         Way::Migrate => Step::Stop,
@@ -78,7 +85,15 @@ fn backup(world: &World, now: Timestamp) -> Option<Operation> {
     let request = world.app.spec.backup.as_ref().filter(|backup| backup.enabled)?.request.clone()?;
     let done = world.status().backup.and_then(|backup| backup.request);
     let current = world.current_version().filter(|_| done.as_ref() != Some(&request))?;
-    Some(operation(world, OperationKind::Backup, Step::BackUp, Some(current.clone()), current, Some(request), now))
+    Some(operation(
+        world,
+        OperationKind::Backup,
+        Step::BackUp,
+        Some(current.clone()),
+        current,
+        Some(request),
+        now,
+    ))
 }
 
 fn operation(
@@ -92,7 +107,18 @@ fn operation(
 ) -> Operation {
     let now = Time(now);
     let (started_at, step_started_at) = (now.clone(), now);
-    Operation { kind, step, from, to, id: next_id(world), started_at, step_started_at, safety: None, wish, failure: None }
+    Operation {
+        kind,
+        step,
+        from,
+        to,
+        id: next_id(world),
+        started_at,
+        step_started_at,
+        safety: None,
+        wish,
+        failure: None,
+    }
 }
 
 /// A number that no operation has had. The Jobs that are left tell it too, should the status have been lost: a new operation

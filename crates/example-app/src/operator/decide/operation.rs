@@ -10,13 +10,19 @@
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kit::{Run, readiness::{Readiness, Workload as _}};
+use kit::{
+    Run,
+    readiness::{Readiness, Workload as _},
+};
 
 use super::{begin::restore_wish, spec::Wanted};
 use crate::{
     Operation, OperationKind, Step,
     app::versions::{self, Way},
-    operator::{names, observe::{self, World}},
+    operator::{
+        names,
+        observe::{self, World},
+    },
 };
 
 /// How long new pods may take to become ready. Images are pulled in that time too.
@@ -33,6 +39,8 @@ pub(crate) enum Next {
     Step(Operation),
     /// It is over: with nothing, when it did what it should; else this is why not.
     Over(Option<String>),
+    /// It is over, and could not be undone: this is why, and the version that the data belongs to now.
+    Stranded(String, String),
 }
 
 pub(crate) fn advance(world: &World, wanted: &Wanted, operation: &Operation, now: Timestamp) -> Next {
@@ -45,10 +53,17 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, operation: &Operation, now
             Some(Run::Succeeded(_)) if operation.kind == OperationKind::Backup => Next::Over(None),
             Some(Run::Succeeded(_)) => {
                 let key = names::backup_key(&world.app, operation);
-                to_step(Operation { safety: Some(key), ..operation.clone() }, after_backup(operation), None, now)
+                to_step(
+                    Operation { safety: Some(key), ..operation.clone() },
+                    after_backup(operation),
+                    None,
+                    now,
+                )
             }
             // Corrupt data cannot be backed up: that is why it is to be replaced.
-            Some(Run::Failed { code: Some(65), .. }) if operation.kind == OperationKind::Restore => go(Step::Stop),
+            Some(Run::Failed { code: Some(65), .. }) if operation.kind == OperationKind::Restore => {
+                go(Step::Stop)
+            }
             Some(Run::Failed { message, .. }) => Next::Over(Some(format!("the backup failed: {message}"))),
             Some(Run::Running(_)) | None => match cancelled(world, wanted, operation) {
                 Some(why) => Next::Over(Some(why)),
@@ -64,19 +79,25 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, operation: &Operation, now
         Step::Restore => match run() {
             Some(Run::Succeeded(_)) => go(Step::Migrate),
             // A restore replaces all or nothing.
-            Some(Run::Failed { message, .. }) => give_up(operation, Step::UndoStart, &format!("the restore failed: {message}"), now),
+            Some(Run::Failed { message, .. }) => {
+                give_up(operation, Step::UndoStart, &format!("the restore failed: {message}"), now)
+            }
             Some(Run::Running(_)) | None => Next::Same,
         },
         Step::Migrate => match (run(), cancelled(world, wanted, operation)) {
             (None, Some(why)) => undo(Step::UndoStart, &why),
             (Some(Run::Succeeded(_)), None) => go(Step::Start),
             (Some(Run::Succeeded(_)), Some(why)) => undo(Step::UndoData, &why),
-            (Some(Run::Failed { message, .. }), _) => give_up(operation, Step::UndoData, &format!("the migration failed: {message}"), now),
+            (Some(Run::Failed { message, .. }), _) => {
+                give_up(operation, Step::UndoData, &format!("the migration failed: {message}"), now)
+            }
             (Some(Run::Running(_)) | None, _) => Next::Same,
         },
         Step::Start => match started(world, &operation.to) {
             Ok(()) => Next::Over(None),
-            Err(waits) => match cancelled(world, wanted, operation).or_else(|| hopeless(world, operation, &waits, now)) {
+            Err(waits) => match cancelled(world, wanted, operation)
+                .or_else(|| hopeless(world, operation, &waits, now))
+            {
                 Some(why) if moved_data(operation) => give_up(operation, Step::UndoStop, &why, now),
                 Some(why) => undo(Step::UndoStart, &why),
                 None => Next::Same,
@@ -87,14 +108,17 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, operation: &Operation, now
         Step::UndoData if undo_data(operation) == UndoData::Nothing => go(Step::UndoStart),
         Step::UndoData => match run() {
             Some(Run::Succeeded(_)) => go(Step::UndoStart),
-            // Somebody has to decide; a new wish for a restore is such a decision.
-            Some(Run::Failed { .. }) if asks_for_restore(world, operation) => Next::Over(operation.failure.clone()),
-            Some(Run::Failed { .. } | Run::Running(_)) | None => Next::Same,
+            Some(Run::Failed { message, .. }) => stranded(world, operation, &message),
+            Some(Run::Running(_)) | None => Next::Same,
         },
         Step::UndoStart => {
             let back = operation.from.as_ref().is_none_or(|from| started(world, from).is_ok());
             let long = now.duration_since(operation.step_started_at.0) >= START_DEADLINE;
-            if back || long || asks_for_restore(world, operation) { Next::Over(operation.failure.clone()) } else { Next::Same }
+            if back || long || asks_for_restore(world, operation) {
+                Next::Over(operation.failure.clone())
+            } else {
+                Next::Same
+            }
         }
     }
 }
@@ -110,6 +134,21 @@ fn give_up(operation: &Operation, step: Step, why: &str, now: Timestamp) -> Next
         Some(_) => to_step(operation.clone(), step, Some(why.to_owned()), now),
         None => Next::Over(Some(why.to_owned())),
     }
+}
+
+/// No way forward was found, and none back: the application goes on with the data as it is. Better than to stay down; and the
+/// application refuses data that it cannot read.
+fn stranded(world: &World, operation: &Operation, why: &str) -> Next {
+    let migrated = world.run(&names::job(&world.app, operation, Step::Migrate));
+    let version = match (migrated, &operation.from) {
+        (Some(Run::Succeeded(_)), _) | (_, None) => operation.to.clone(),
+        (_, Some(from)) => from.clone(),
+    };
+    let failure = operation.failure.as_deref().unwrap_or_default();
+    Next::Stranded(
+        format!("{failure}; and the data from before could not be brought back: {why}. {version} goes on"),
+        version,
+    )
 }
 
 fn after_backup(operation: &Operation) -> Step {
@@ -154,7 +193,9 @@ fn cancelled(world: &World, wanted: &Wanted, operation: &Operation) -> Option<St
         OperationKind::Upgrade if *asked != operation.to => {
             Some(format!("spec.appVersion is now {asked}, and {} is in force", wanted.version))
         }
-        OperationKind::Restore if restore_wish(&world.app) != operation.wish && operation.step < Step::Restore => {
+        OperationKind::Restore
+            if restore_wish(&world.app) != operation.wish && operation.step < Step::Restore =>
+        {
             Some("spec.restore has changed".to_owned())
         }
         _ => None,
@@ -168,8 +209,12 @@ fn asks_for_restore(world: &World, operation: &Operation) -> bool {
 
 /// Whether `version` serves, with all of its pods; else what it waits for.
 pub(crate) fn started(world: &World, version: &str) -> Result<(), String> {
-    let Some(deployment) = &world.deployment else { return Err("its Deployment is not there yet".to_owned()) };
-    if observe::version_of(deployment).as_deref() != Some(version) || deployment.spec.replicas == Some(0) && world.app.spec.replicas != 0 {
+    let Some(deployment) = &world.deployment else {
+        return Err("its Deployment is not there yet".to_owned());
+    };
+    if observe::version_of(deployment).as_deref() != Some(version)
+        || deployment.spec.replicas == Some(0) && world.app.spec.replicas != 0
+    {
         return Err(format!("its Deployment is not at {version} yet"));
     }
     match deployment.readiness() {

@@ -10,7 +10,12 @@ use crate::{Autoscaling, AutoscalingStatus};
 const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The next decision, from the last one and what the pods say now. Silence is no lull: without figures nothing changes.
-pub(crate) fn scale(rule: &Autoscaling, last: Option<&AutoscalingStatus>, load: &[f64], now: Timestamp) -> AutoscalingStatus {
+pub(crate) fn scale(
+    rule: &Autoscaling,
+    last: Option<&AutoscalingStatus>,
+    load: &[f64],
+    now: Timestamp,
+) -> AutoscalingStatus {
     let bounded = |replicas: i32| replicas.clamp(rule.min_replicas, rule.max_replicas.max(rule.min_replicas));
     let present = bounded(last.map_or(rule.min_replicas, |last| last.replicas));
     if load.is_empty() {

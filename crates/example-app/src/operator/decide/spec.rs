@@ -106,11 +106,13 @@ fn version(world: &World, refused: &mut Vec<Refusal>) -> Option<String> {
 fn resources(world: &World, refused: &mut Vec<Refusal>) -> Option<ResourceRequirements> {
     let asked = world.app.spec.resources.as_ref()?;
     let mut all = asked.limits.iter().chain(&asked.requests).flatten();
-    let Some((name, wrong)) = all.find(|(_, value)| quantity::billionths(&value.0).is_none_or(|value| value < 0))
+    let Some((name, wrong)) =
+        all.find(|(_, value)| quantity::billionths(&value.0).is_none_or(|value| value < 0))
     else {
         return Some(asked.clone());
     };
-    let why = format!("{name}: {:?} is no quantity such as 500m or 256Mi; what was set before stays", wrong.0);
+    let why =
+        format!("{name}: {:?} is no quantity such as 500m or 256Mi; what was set before stays", wrong.0);
     refused.push(Refusal { field: "spec.resources", why });
     world.deployment.as_ref()?.spec.template.spec.as_ref()?.containers.first()?.resources.clone()
 }
@@ -130,13 +132,20 @@ fn storage(world: &World, refused: &mut Vec<Refusal>) -> (Quantity, Option<Strin
     let size = match (asked.size.clone(), live_size) {
         (None, live) => live.unwrap_or_else(|| Quantity(DEFAULT_SIZE.to_owned())),
         (Some(asked), live) => {
-            let (want, have) = (quantity::bytes(&asked.0), live.as_ref().and_then(|live| quantity::bytes(&live.0)));
+            let (want, have) =
+                (quantity::bytes(&asked.0), live.as_ref().and_then(|live| quantity::bytes(&live.0)));
             let fallback = || live.clone().unwrap_or_else(|| Quantity(DEFAULT_SIZE.to_owned()));
             if want.is_none_or(|want| want == 0) {
-                refuse("spec.storage.size", format!("{:?} is no size such as 1Gi; {} it is", asked.0, fallback().0));
+                refuse(
+                    "spec.storage.size",
+                    format!("{:?} is no size such as 1Gi; {} it is", asked.0, fallback().0),
+                );
                 fallback()
             } else if want < have {
-                refuse("spec.storage.size", format!("a volume cannot shrink to {}; it stays at {}", asked.0, fallback().0));
+                refuse(
+                    "spec.storage.size",
+                    format!("a volume cannot shrink to {}; it stays at {}", asked.0, fallback().0),
+                );
                 fallback()
             } else {
                 asked
@@ -148,7 +157,9 @@ fn storage(world: &World, refused: &mut Vec<Refusal>) -> (Quantity, Option<Strin
             let is = live_class.as_deref().unwrap_or("no class");
             refuse(
                 "spec.storage.className",
-                format!("the class of a volume cannot change to {asked}; it stays {is}. Restore a backup into a new ExampleApp to move it"),
+                format!(
+                    "the class of a volume cannot change to {asked}; it stays {is}. Restore a backup into a new ExampleApp to move it"
+                ),
             );
             live_class
         }

@@ -14,7 +14,8 @@ fn spec(version: &str) -> Value {
 }
 
 fn with_backup(version: &str) -> Value {
-    let backup = json!({"enabled": true, "storageType": "s3", "host": "store.example.com", "bucketName": "notes"});
+    let backup =
+        json!({"enabled": true, "storageType": "s3", "host": "store.example.com", "bucketName": "notes"});
     json!({"appVersion": version, "backup": backup})
 }
 
@@ -79,7 +80,8 @@ fn an_upgrade_backs_up_stops_migrates_and_starts() {
         apply Deployment notes: 0.0.2 x 1
         Upgrade 1 is done: 0.0.2
         apply Deployment notes: 0.0.2 x 1
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
     assert_eq!(model.world.status().current_version.as_deref(), Some("0.0.2"));
 }
 
@@ -93,7 +95,8 @@ fn an_upgrade_without_a_new_format_only_rolls() {
         apply Deployment notes: 0.1.0 x 1
         Upgrade 1 is done: 0.1.0
         apply Deployment notes: 0.1.0 x 1
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
 }
 
 #[test]
@@ -114,7 +117,8 @@ fn a_release_that_never_becomes_ready_is_rolled_back_and_not_tried_again() {
         apply Deployment notes: 0.0.2 x 1
         give up Upgrade 1: 0.0.3 was not ready after 120 s: 0 of 1 Pods are ready
         apply Deployment notes: 0.0.2 x 1
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
     assert_eq!(model.world.status().failed_upgrade.unwrap().what, "0.0.3");
 }
 
@@ -151,7 +155,8 @@ fn a_broken_release_with_a_new_format_gets_its_data_back() {
         apply Deployment notes: 0.0.1 x 1
         give up Upgrade 1: 0.0.2 was not ready after 120 s: 0 of 1 Pods are ready
         apply Deployment notes: 0.0.1 x 1
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
     assert_eq!(model.world.status().current_version.as_deref(), Some("0.0.1"));
 }
 
@@ -159,23 +164,29 @@ fn a_broken_release_with_a_new_format_gets_its_data_back() {
 fn a_version_that_may_not_follow_is_refused_and_nothing_changes() {
     let mut model = Model::running(spec("0.0.1"));
     model.edit(|spec| spec.app_version = "0.1.0".into());
-    check(&mut model, expect![[r#"
+    check(
+        &mut model,
+        expect![[r#"
         refuse spec.appVersion: 0.1.0 cannot read data of format 1: set 0.0.2 first, then 0.1.0; it stays at 0.0.1
         apply ServiceAccount notes
         apply PersistentVolumeClaim notes-data
         apply Service notes
         apply Deployment notes: 0.0.1 x 1
         no CronJob
-    "#]]);
+    "#]],
+    );
     model.edit(|spec| spec.app_version = "7.0.0".into());
-    check(&mut model, expect![[r#"
+    check(
+        &mut model,
+        expect![[r#"
         refuse spec.appVersion: version 7.0.0 is not known; the known ones are 0.0.1, 0.0.2, 0.0.3, 0.1.0; it stays at 0.0.1
         apply ServiceAccount notes
         apply PersistentVolumeClaim notes-data
         apply Service notes
         apply Deployment notes: 0.0.1 x 1
         no CronJob
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -203,7 +214,8 @@ fn a_reverted_version_is_acted_on_while_the_upgrade_is_under_way() {
         apply Deployment notes: 0.0.1 x 1
         give up Upgrade 1: spec.appVersion is now 0.0.1, and 0.0.1 is in force
         apply Deployment notes: 0.0.1 x 1
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
 }
 
 #[test]
@@ -211,7 +223,8 @@ fn a_new_instance_is_born_from_a_backup_and_starts_only_with_it() {
     let mut model = Model::new(with_backup("0.0.2"));
     model.backups.insert("default/other/20260101T000000Z.notes".into(), crate::app::Format::Raw);
     model.edit(|spec| {
-        spec.restore = Some(Restore { backup: "latest".into(), from: Some("default/other".into()), request: None });
+        spec.restore =
+            Some(Restore { backup: "latest".into(), from: Some("default/other".into()), request: None });
     });
     expect![[r#"
         begin Restore 1 at Stop
@@ -231,7 +244,8 @@ fn a_new_instance_is_born_from_a_backup_and_starts_only_with_it() {
         apply Deployment notes: 0.0.2 x 1
         Restore 1 is done: 0.0.2
         apply Deployment notes: 0.0.2 x 1
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
 }
 
 #[test]
@@ -249,7 +263,8 @@ fn a_new_instance_without_its_backup_does_not_start_empty() {
         run Job notes-restore-1-restore, alone on the volume
         give up Restore 1: the restore failed: Exit64
         apply Deployment notes: 0.0.2 x 0
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
 }
 
 #[test]
@@ -278,7 +293,8 @@ fn a_restore_keeps_what_it_replaces() {
         apply Deployment notes: 0.0.2 x 1
         Restore 1 is done: 0.0.2
         apply Deployment notes: 0.0.2 x 1
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
     assert!(model.backups.keys().any(|key| key.starts_with("before-restore/default/notes/")));
 }
 
@@ -287,27 +303,36 @@ fn corrupt_data_is_restored_only_with_consent_and_not_twice_in_a_row() {
     let mut model = Model::running(with_backup("0.0.2"));
     model.backups.insert("default/notes/20260101T000000Z.notes".into(), crate::app::Format::Checked);
     model.corrupt();
-    check(&mut model, expect![[r#"
+    check(
+        &mut model,
+        expect![[r#"
         apply ServiceAccount notes
         apply PersistentVolumeClaim notes-data
         apply Service notes
         apply Deployment notes: 0.0.2 x 1
         apply CronJob notes-backup
-    "#]]);
+    "#]],
+    );
     model.edit(|spec| spec.remediation.restore_corrupt_volume = true);
-    check(&mut model, expect![[r#"
+    check(
+        &mut model,
+        expect![[r#"
         begin Remediation 1 at Stop
-    "#]]);
+    "#]],
+    );
     model.settle();
     assert!(model.world.status().last_remediation.is_some());
     model.corrupt();
-    check(&mut model, expect![[r#"
+    check(
+        &mut model,
+        expect![[r#"
         apply ServiceAccount notes
         apply PersistentVolumeClaim notes-data
         apply Service notes
         apply Deployment notes: 0.0.2 x 1
         apply CronJob notes-backup
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -321,7 +346,8 @@ fn a_backup_is_made_once_for_each_request() {
         run Job notes-backup-1-backup
         Backup 1 is done: 0.0.1
         apply Deployment notes: 0.0.1 x 1
-    "#]].assert_eq(&story(&mut model));
+    "#]]
+    .assert_eq(&story(&mut model));
     assert_eq!(model.backups.len(), 1);
 }
 
@@ -341,10 +367,13 @@ fn hand_made(world: &mut World) {
 fn what_is_not_ours_is_left_alone() {
     let mut model = Model::new(spec("0.0.1"));
     hand_made(&mut model.world);
-    check(&mut model, expect![[r#"
+    check(
+        &mut model,
+        expect![[r#"
         refuse spec.takeOwnership: Deployment notes exists and is not ours, so nothing was touched: set spec.takeOwnership to take it over with its data, or give this ExampleApp another name
         refuse spec.takeOwnership: PersistentVolumeClaim  exists and is not ours, so nothing was touched: set spec.takeOwnership to take it over with its data, or give this ExampleApp another name
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -354,10 +383,15 @@ fn what_is_taken_over_keeps_its_selector_its_container_and_its_volume() {
     // As `observe` finds it in the Deployment.
     model.world.claim_name = "old-claim".into();
     check(&mut model, expect![[""]]);
-    assert_eq!(model.world.status().current_version.as_deref(), Some("0.0.1"), "an upgrade, not a fresh install");
+    assert_eq!(
+        model.world.status().current_version.as_deref(),
+        Some("0.0.1"),
+        "an upgrade, not a fresh install"
+    );
     let plan = decide(&model.world, model.now);
     assert!(matches!(plan.news, Some(super::News::Began(_))), "{plan}");
-    let adopted = super::build::deployment(&model.world, &super::spec::judge(&model.world).wanted.unwrap(), "0.0.1", 1);
+    let adopted =
+        super::build::deployment(&model.world, &super::spec::judge(&model.world).wanted.unwrap(), "0.0.1", 1);
     let text = json!(adopted).to_string();
     assert_eq!(json!(adopted)["spec"]["selector"], json!({"matchLabels": {"app": "notes"}}));
     assert!(text.contains(r#""claimName":"old-claim""#) && text.contains(r#""name":"web""#), "{text}");
@@ -365,13 +399,16 @@ fn what_is_taken_over_keeps_its_selector_its_container_and_its_volume() {
 
 #[test]
 fn a_spec_that_cannot_be_carried_out_names_the_field_and_leaves_the_rest() {
-    let mut model = Model::running(json!({"appVersion": "0.0.1", "storage": {"size": "2Gi", "className": "fast"}}));
+    let mut model =
+        Model::running(json!({"appVersion": "0.0.1", "storage": {"size": "2Gi", "className": "fast"}}));
     model.edit(|spec| {
         spec.storage.size = Some(k8s_openapi::apimachinery::pkg::api::resource::Quantity("1Gi".into()));
         spec.storage.class_name = Some("slow".into());
         spec.resources = serde_json::from_value(json!({"limits": {"memory": "much"}})).unwrap();
     });
-    check(&mut model, expect![[r#"
+    check(
+        &mut model,
+        expect![[r#"
         refuse spec.resources: memory: "much" is no quantity such as 500m or 256Mi; what was set before stays
         refuse spec.storage.size: a volume cannot shrink to 1Gi; it stays at 2Gi
         refuse spec.storage.className: the class of a volume cannot change to slow; it stays fast. Restore a backup into a new ExampleApp to move it
@@ -380,12 +417,14 @@ fn a_spec_that_cannot_be_carried_out_names_the_field_and_leaves_the_rest() {
         apply Service notes
         apply Deployment notes: 0.0.1 x 1
         no CronJob
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn the_cache_is_a_quarter_of_the_memory_limit() {
-    let mut model = Model::running(json!({"appVersion": "0.0.1", "resources": {"limits": {"memory": "256Mi"}}}));
+    let mut model =
+        Model::running(json!({"appVersion": "0.0.1", "resources": {"limits": {"memory": "256Mi"}}}));
     model.settle();
     let text = json!(*model.world.deployment.unwrap()).to_string();
     assert!(text.contains(r#""--cache","65536Ki""#), "{text}");

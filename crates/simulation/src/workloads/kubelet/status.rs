@@ -16,11 +16,20 @@ pub(super) enum Told {
     Ready,
     NotReady(String),
     /// It ended, and waits to be started again, for ever.
-    CrashLoop { code: i32, message: String },
+    CrashLoop {
+        code: i32,
+        message: String,
+    },
     /// It ended, and will be started again.
-    Crashed { code: i32, message: String },
+    Crashed {
+        code: i32,
+        message: String,
+    },
     Restarted,
-    Over { code: i32, message: String },
+    Over {
+        code: i32,
+        message: String,
+    },
 }
 
 pub(super) fn restarts(pod: &Pod) -> i32 {
@@ -93,7 +102,10 @@ fn one(
     let restarts = before.map_or(0, |before| before.restart_count);
     let running = || ContainerState {
         running: Some(
-            state_before.running.clone().unwrap_or_else(|| ContainerStateRunning { started_at: Some(turn.time()) }),
+            state_before
+                .running
+                .clone()
+                .unwrap_or_else(|| ContainerStateRunning { started_at: Some(turn.time()) }),
         ),
         ..ContainerState::default()
     };
@@ -120,10 +132,12 @@ fn one(
         Told::Started | Told::Ready | Told::NotReady(_) => (running(), last, restarts),
         Told::CrashLoop { code, message } => {
             let same = last.terminated.as_ref().is_some_and(|last| {
-                last.exit_code == *code && (!first || last.message.as_ref().unwrap_or(&String::new()) == message)
+                last.exit_code == *code
+                    && (!first || last.message.as_ref().unwrap_or(&String::new()) == message)
             });
             let still = state_before.waiting.is_some() && same;
-            let (last, restarts) = if still { (last, restarts) } else { (ended(*code, message), restarts + 1) };
+            let (last, restarts) =
+                if still { (last, restarts) } else { (ended(*code, message), restarts + 1) };
             let why = format!("back-off restarting failed container={} pod", container.name);
             (waiting("CrashLoopBackOff", why), last, restarts)
         }
@@ -149,7 +163,8 @@ fn set(status: &mut PodStatus, kind: &str, not: Option<(&str, &str)>, turn: &Tur
     let conditions = status.conditions.get_or_insert_default();
     let value = if not.is_none() { "True" } else { "False" };
     let before = conditions.iter().find(|condition| condition.type_ == kind);
-    let since = before.filter(|before| before.status == value).and_then(|before| before.last_transition_time.clone());
+    let since =
+        before.filter(|before| before.status == value).and_then(|before| before.last_transition_time.clone());
     let condition = PodCondition {
         type_: kind.into(),
         status: value.into(),
