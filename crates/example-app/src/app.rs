@@ -61,6 +61,9 @@ pub enum Command {
         /// The version that will run next.
         #[arg(long)]
         to: String,
+        /// To the version before, after an upgrade that failed: into its older format, if need be.
+        #[arg(long)]
+        undo: bool,
         #[command(flatten)]
         result: ResultFile,
     },
@@ -178,9 +181,9 @@ async fn run_to_end(command: Command, clock: Clock) -> (PathBuf, Result<Option<D
         Command::Serve { serve, result } => {
             (result.result_file, serve_until_signalled(serve, clock).await.map(|()| None))
         }
-        Command::Migrate { data, to, result } => {
-            let done =
-                versions::find(&to).map_err(Failure::from).and_then(|to| migrate::migrate(&data, to, &disk));
+        Command::Migrate { data, to, undo, result } => {
+            let carry_out = if undo { migrate::migrate_back } else { migrate::migrate };
+            let done = versions::find(&to).map_err(Failure::from).and_then(|to| carry_out(&data, to, &disk));
             (result.result_file, done.map(Some))
         }
         Command::Backup { data, target, name, result } => {

@@ -78,6 +78,14 @@ impl Error {
         }
     }
 
+    /// Whether something could not be made because its namespace is being deleted: there is nothing left to do.
+    pub fn is_of_terminating_namespace(&self) -> bool {
+        let Self::Api { source, .. } = self else { return false };
+        let kube::Error::Api(status) = source.as_ref() else { return false };
+        let mut causes = status.details.iter().flat_map(|details| &details.causes);
+        causes.any(|cause| cause.reason == "NamespaceTerminating")
+    }
+
     /// Wraps an error of the application.
     pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Other(error.into())

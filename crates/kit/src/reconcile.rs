@@ -88,7 +88,45 @@ impl Acted {
         match self {
             Self::Done | Self::Paused => Outcome::Done,
             Self::Failed(error @ Error::Invalid(_)) => Outcome::Terminal(error),
+            Self::Failed(error) if error.is_of_terminating_namespace() => {
+                Outcome::wait("the end of its namespace", Duration::from_secs(30))
+            }
             Self::Failed(error) => Outcome::Retry(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+    use kube::core::{Status, response::StatusCause, response::StatusDetails};
+
+    use super::*;
+    use crate::KindId;
+
+    #[test]
+    fn an_object_whose_namespace_goes_is_waited_for_not_retried() {
+        let cause = StatusCause {
+            reason: "NamespaceTerminating".into(),
+            message: "namespace demo is being terminated".into(),
+            field: "metadata.namespace".into(),
+        };
+        let none = String::new;
+        let details = StatusDetails {
+            name: none(),
+            group: none(),
+            kind: none(),
+            uid: none(),
+            causes: vec![cause],
+            retry_after_seconds: 0,
+        };
+        let status = Status::failure("forbidden", "Forbidden").with_code(403).with_details(details);
+        let error = Error::api(
+            "apply",
+            KindId::of::<Secret>(),
+            Key::new("demo", "a"),
+            kube::Error::Api(status.boxed()),
+        );
+        assert!(matches!(Acted::Failed(error).outcome(), Outcome::Wait { .. }));
     }
 }

@@ -168,6 +168,9 @@ pub fn chain(error: &dyn std::error::Error) -> impl fmt::Display {
             let mut said = self.0.to_string();
             let mut next = self.0.source();
             while let Some(source) = next {
+                if let Some(text) = said_by_server(source) {
+                    return write!(f, ": {text}");
+                }
                 // Many errors repeat their source in their own text.
                 let text = source.to_string();
                 if !said.contains(&text) {
@@ -180,6 +183,15 @@ pub fn chain(error: &dyn std::error::Error) -> impl fmt::Display {
         }
     }
     Chain(error)
+}
+
+/// What the API server answered, in its own words: kube's text for it ends in a dump of the whole answer.
+fn said_by_server(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let boxed = || error.downcast_ref::<Box<kube::Error>>().map(|error| &**error);
+    match error.downcast_ref::<kube::Error>().or_else(boxed)? {
+        kube::Error::Api(status) if !status.message.is_empty() => Some(status.message.clone()),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

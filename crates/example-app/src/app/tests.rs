@@ -19,7 +19,7 @@ use super::{
     disk::Disk,
     failure::Failure,
     format::{Format, Key, Note},
-    migrate::migrate,
+    migrate::{migrate, migrate_back},
     notes::Notes,
     tree::Tree,
     versions::find,

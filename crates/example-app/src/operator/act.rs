@@ -19,8 +19,7 @@ use super::{
 };
 
 pub(crate) async fn act(cx: &Context, world: &World, plan: &Plan) -> Result<()> {
-    let incomplete = world.deployment.is_none() || world.claim.is_none() || !world.has_secret;
-    if !plan.tasks.is_empty() && (incomplete || plan.tasks.iter().any(|task| task.is_disruptive(world))) {
+    if plan.tasks.iter().any(|task| task.wants_certainty(world) || task.is_disruptive(world)) {
         cx.confirm(&*world.app).await?;
     }
     for task in &plan.tasks {

@@ -254,6 +254,20 @@ fn again(world: &World, operation: Option<&Operation>, now: Timestamp) -> Option
 }
 
 impl Task {
+    /// Whether it makes what is not there, or switches what is: not on an old picture.
+    pub(crate) fn wants_certainty(&self, world: &World) -> bool {
+        match self {
+            Self::Account(_) => world.account.is_none(),
+            Self::Claim(_) => world.claim.is_none(),
+            Self::Service(_) => world.service.is_none(),
+            Self::Deployment(_) => world.deployment.is_none(),
+            Self::Schedule(wanted) => {
+                world.schedule.as_ref().is_none_or(|live| live.spec.suspend != wanted.spec.suspend)
+            }
+            Self::Password(_) | Self::Run(_) | Self::RunAlone(_) | Self::Unschedule => true,
+        }
+    }
+
     /// Whether it stops pods that serve, or changes data.
     pub(crate) fn is_disruptive(&self, world: &World) -> bool {
         match self {

@@ -17,7 +17,11 @@ const OLD_PASSWORD: &str = "by-hand";
 
 /// What people had before there was an operator: their own names, labels and password.
 async fn by_hand(world: &World, claim: &str) -> Pod {
-    world.create_object::<Secret>(json!({"metadata": {"name": "old-password"}, "stringData": {"password": OLD_PASSWORD}})).await;
+    world
+        .create_object::<Secret>(
+            json!({"metadata": {"name": "old-password"}, "stringData": {"password": OLD_PASSWORD}}),
+        )
+        .await;
     let claimed = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
     world.create_object::<PersistentVolumeClaim>(json!({"metadata": {"name": claim}, "spec": claimed})).await;
     let container = json!({
@@ -46,7 +50,10 @@ async fn by_hand(world: &World, claim: &str) -> Pod {
     })
     .await;
     for (key, text) in NOTES {
-        let put = web::ask(http::Method::PUT, &url_of(&pod, &format!("notes/{key}")), Some(OLD_PASSWORD), text).await.unwrap();
+        let put =
+            web::ask(http::Method::PUT, &url_of(&pod, &format!("notes/{key}")), Some(OLD_PASSWORD), text)
+                .await
+                .unwrap();
         assert_eq!(put.status, 201, "{put:?}");
     }
     pod
@@ -64,7 +71,11 @@ async fn an_existing_deployment_is_taken_over_only_when_asked_and_keeps_its_note
         let object = app.object().await.status.unwrap();
         assert_eq!(object.phase, Some(example_app::Phase::Blocked));
         let after = world.api::<Deployment>().get("notes").await.unwrap();
-        assert_eq!((after.metadata.uid, after.metadata.generation), (before.metadata.uid.clone(), before.metadata.generation), "touched");
+        assert_eq!(
+            (after.metadata.uid, after.metadata.generation),
+            (before.metadata.uid.clone(), before.metadata.generation),
+            "touched"
+        );
         assert_eq!(web::get(&url_of(&pod, "notes/milk"), Some(OLD_PASSWORD)).await.unwrap().status, 200);
 
         app.patch(json!({"takeOwnership": true})).await;
@@ -72,7 +83,14 @@ async fn an_existing_deployment_is_taken_over_only_when_asked_and_keeps_its_note
         assert_eq!(status.claim_name.as_deref(), Some("old-disk"), "the claim that the Deployment had");
         let adopted = world.api::<Deployment>().get("notes").await.unwrap();
         assert_eq!(adopted.metadata.uid, before.metadata.uid, "the same object");
-        assert!(adopted.metadata.owner_references.unwrap_or_default().iter().any(|owner| owner.kind == "ExampleApp"));
+        assert!(
+            adopted
+                .metadata
+                .owner_references
+                .unwrap_or_default()
+                .iter()
+                .any(|owner| owner.kind == "ExampleApp")
+        );
         app.has_its_notes().await;
 
         // From here on it is one like any other.

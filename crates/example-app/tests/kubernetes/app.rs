@@ -96,7 +96,12 @@ impl App<'_> {
     }
 
     /// Waits until the object is as wished, and gives it.
-    pub(crate) async fn until(&self, what: &str, limit: Duration, is: impl Fn(&ExampleApp) -> bool) -> ExampleApp {
+    pub(crate) async fn until(
+        &self,
+        what: &str,
+        limit: Duration,
+        is: impl Fn(&ExampleApp) -> bool,
+    ) -> ExampleApp {
         until(&format!("{}: {what}", self.name), limit, async || {
             // The API server may be away for a moment, too.
             let app = self.api().get(&self.name).await.map_err(|error| error.to_string())?;
@@ -128,7 +133,11 @@ impl App<'_> {
     }
 
     pub(crate) async fn says_within(&self, reason: &str, limit: Duration) -> String {
-        let app = self.until(&format!("says {reason}"), limit, |app| is_current(app) && with_reason(app, reason).is_some()).await;
+        let app = self
+            .until(&format!("says {reason}"), limit, |app| {
+                is_current(app) && with_reason(app, reason).is_some()
+            })
+            .await;
         with_reason(&app, reason).unwrap().message
     }
 

@@ -44,7 +44,10 @@ async fn a_backup_is_made_on_demand_and_holds_every_note() {
         assert_eq!(world.objects("").await.len(), 1);
         app.patch(json!({"backup": {"request": "after-the-holidays"}})).await;
         let second = world.new_object("", &[key], PATIENCE).await;
-        app.until("shows the second one", PATIENCE, |app| app.status.as_ref().unwrap().backup.as_ref().unwrap().last_backup.as_ref() == Some(&second)).await;
+        app.until("shows the second one", PATIENCE, |app| {
+            app.status.as_ref().unwrap().backup.as_ref().unwrap().last_backup.as_ref() == Some(&second)
+        })
+        .await;
     })
     .await;
 }
@@ -62,13 +65,25 @@ async fn the_schedule_makes_backups_and_the_status_knows_of_them() {
         // Its next time is at night: somebody runs it by hand.
         world.kubectl("create job by-hand --from=cronjob/notes-backup").await.unwrap();
         let key = world.new_object("", &[], PATIENCE).await;
-        let shown = app.until("shows it", PATIENCE, |app| app.status.as_ref().unwrap().backup.as_ref().is_some_and(|it| it.last_backup.as_ref() == Some(&key))).await;
+        let shown = app
+            .until("shows it", PATIENCE, |app| {
+                app.status
+                    .as_ref()
+                    .unwrap()
+                    .backup
+                    .as_ref()
+                    .is_some_and(|it| it.last_backup.as_ref() == Some(&key))
+            })
+            .await;
         assert!(shown.status.unwrap().backup.unwrap().last_backup_time.is_some());
 
         app.patch(json!({"backup": {"enabled": false}})).await;
         app.runs("0.0.1").await;
         let live = world.api::<CronJob>().get_opt("notes-backup").await.unwrap();
-        assert!(live.is_none_or(|it| it.spec.suspend == Some(true)), "no backup by the clock when backups are off");
+        assert!(
+            live.is_none_or(|it| it.spec.suspend == Some(true)),
+            "no backup by the clock when backups are off"
+        );
         app.has_its_notes().await;
     })
     .await;
@@ -86,7 +101,15 @@ async fn the_clock_itself_makes_a_backup() {
         app.write_notes().await;
         let before = world.objects("").await;
         let key = world.new_object("", &before, LONG).await;
-        app.until("shows it", PATIENCE, |app| app.status.as_ref().unwrap().backup.as_ref().is_some_and(|it| it.last_backup.as_ref() >= Some(&key))).await;
+        app.until("shows it", PATIENCE, |app| {
+            app.status
+                .as_ref()
+                .unwrap()
+                .backup
+                .as_ref()
+                .is_some_and(|it| it.last_backup.as_ref() >= Some(&key))
+        })
+        .await;
         app.says("BackupDone").await;
     })
     .await;
@@ -113,7 +136,8 @@ async fn wrong_credentials_are_told_and_the_application_is_untouched() {
         assert_eq!(app.incarnations().await, pods);
         app.has_its_notes().await;
 
-        app.patch(json!({"backup": {"credentialsSecretName": "backup-credentials", "request": "again"}})).await;
+        app.patch(json!({"backup": {"credentialsSecretName": "backup-credentials", "request": "again"}}))
+            .await;
         app.says("BackupDone").await;
     })
     .await;
@@ -150,7 +174,8 @@ async fn a_missing_secret_is_named() {
         app.create(json!({"appVersion": "0.0.2", "backup": wish})).await;
         app.until("names the Secret", PATIENCE, |app| {
             let message = app.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default();
-            message.contains("no-such-secret") || conditions(app).iter().any(|it| it.message.contains("no-such-secret"))
+            message.contains("no-such-secret")
+                || conditions(app).iter().any(|it| it.message.contains("no-such-secret"))
         })
         .await;
         app.write_notes().await;

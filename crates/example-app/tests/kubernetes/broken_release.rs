@@ -5,7 +5,11 @@ use std::time::Duration;
 use example_app::Step;
 use serde_json::json;
 
-use crate::{patience::{LONG, PATIENCE}, store::backup, world::scenario};
+use crate::{
+    patience::{LONG, PATIENCE},
+    store::backup,
+    world::scenario,
+};
 
 #[tokio::test]
 async fn a_broken_release_is_rolled_back_with_its_migration_from_the_backup() {
@@ -20,8 +24,11 @@ async fn a_broken_release_is_rolled_back_with_its_migration_from_the_backup() {
         assert!(said.contains("0.0.3"), "{said}");
         app.until("is back at 0.0.1", PATIENCE, |app| {
             let status = app.status.as_ref().unwrap();
-            status.operation.is_none() && status.current_version.as_deref() == Some("0.0.1") && status.ready_replicas == Some(1)
-        }).await;
+            status.operation.is_none()
+                && status.current_version.as_deref() == Some("0.0.1")
+                && status.ready_replicas == Some(1)
+        })
+        .await;
         assert_eq!(app.answers("healthz", 200).await, r#"{"format":1,"version":"0.0.1"}"#);
         app.told("Undone").await;
         app.has_its_notes().await;
@@ -45,8 +52,11 @@ async fn without_a_backup_a_broken_release_is_rolled_back_too() {
         app.says_within("UpgradeFailed", LONG).await;
         app.until("is back at 0.0.1", PATIENCE, |app| {
             let status = app.status.as_ref().unwrap();
-            status.operation.is_none() && status.current_version.as_deref() == Some("0.0.1") && status.ready_replicas == Some(1)
-        }).await;
+            status.operation.is_none()
+                && status.current_version.as_deref() == Some("0.0.1")
+                && status.ready_replicas == Some(1)
+        })
+        .await;
         app.has_its_notes().await;
     })
     .await;
@@ -61,7 +71,12 @@ async fn a_reverted_spec_is_acted_on_at_once() {
         app.write_notes().await;
         app.patch(json!({"appVersion": "0.0.3"})).await;
         app.until("starts the broken release", PATIENCE, |app| {
-            app.status.as_ref().unwrap().operation.as_ref().is_some_and(|operation| operation.step == Step::Start)
+            app.status
+                .as_ref()
+                .unwrap()
+                .operation
+                .as_ref()
+                .is_some_and(|operation| operation.step == Step::Start)
         })
         .await;
         app.patch(json!({"appVersion": "0.0.2"})).await;

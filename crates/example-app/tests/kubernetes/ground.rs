@@ -23,10 +23,16 @@ pub(crate) fn signal(pod: &Pod, signal: Signal) {
 
 fn processes(pod: &Pod) -> Vec<Pid> {
     let status = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref()?.first());
-    let id = status.and_then(|status| status.container_id.as_deref()?.strip_prefix("containerd://").map(str::to_owned));
+    let id = status
+        .and_then(|status| status.container_id.as_deref()?.strip_prefix("containerd://").map(str::to_owned));
     let Some(id) = id else { return Vec::new() };
-    let numbers = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let inside = |pid: &i32| fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|cgroup| cgroup.contains(&id));
+    let numbers = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let inside = |pid: &i32| {
+        fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|cgroup| cgroup.contains(&id))
+    };
     numbers.filter(inside).filter_map(Pid::from_raw).collect()
 }
 
@@ -57,7 +63,13 @@ pub(crate) struct CutOff<'w> {
 impl<'w> CutOff<'w> {
     pub(crate) fn of(world: &'w World, pod: &Pod) -> Self {
         let node = pod.spec.as_ref().unwrap().node_name.clone().unwrap();
-        let address = pod.status.as_ref().unwrap().pod_ip.clone().unwrap_or_else(|| panic!("{} has no address", pod.name_any()));
+        let address = pod
+            .status
+            .as_ref()
+            .unwrap()
+            .pod_ip
+            .clone()
+            .unwrap_or_else(|| panic!("{} has no address", pod.name_any()));
         let cut = Self { world, node, address };
         // Before the Service's address is translated, so that open connections are cut, too.
         let rules = format!(

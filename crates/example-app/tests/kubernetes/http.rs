@@ -18,10 +18,16 @@ pub(crate) struct Answer {
 }
 
 /// One request on a connection of its own; `Err` when there was no answer at all.
-pub(crate) async fn ask(method: Method, url: &str, password: Option<&str>, body: &str) -> Result<Answer, String> {
+pub(crate) async fn ask(
+    method: Method,
+    url: &str,
+    password: Option<&str>,
+    body: &str,
+) -> Result<Answer, String> {
     let mut request = Request::builder().method(method).uri(url);
     if let Some(password) = password {
-        request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(format!("notes:{password}"))));
+        request =
+            request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(format!("notes:{password}"))));
     }
     let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
     let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
@@ -31,7 +37,9 @@ pub(crate) async fn ask(method: Method, url: &str, password: Option<&str>, body:
         let body = answer.into_body().collect().await.map_err(|error| format!("{url}: {error}"))?.to_bytes();
         Ok(Answer { status, text: String::from_utf8_lossy(&body).into_owned() })
     };
-    tokio::time::timeout(DEADLINE, exchange).await.unwrap_or_else(|_| Err(format!("{url}: no answer in {DEADLINE:?}")))
+    tokio::time::timeout(DEADLINE, exchange)
+        .await
+        .unwrap_or_else(|_| Err(format!("{url}: no answer in {DEADLINE:?}")))
 }
 
 pub(crate) async fn get(url: &str, password: Option<&str>) -> Result<Answer, String> {

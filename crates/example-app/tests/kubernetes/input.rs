@@ -17,15 +17,35 @@ fn table() -> Vec<(&'static str, Value, &'static str)> {
         ("an unknown version", json!({"appVersion": "9.9.9"}), "spec.appVersion"),
         ("fewer than no pods", json!({"replicas": -1}), "spec.replicas"),
         ("more pods than there may be", json!({"replicas": 101}), "spec.replicas"),
-        ("minimum above maximum", json!({"autoscaling": {"minReplicas": 3, "maxReplicas": 2, "requestsPerSecond": 1}}), "spec.autoscaling"),
-        ("no load per pod", json!({"autoscaling": {"maxReplicas": 2, "requestsPerSecond": 0}}), "spec.autoscaling.requestsPerSecond"),
-        ("both replicas and autoscaling", json!({"replicas": 2, "autoscaling": {"maxReplicas": 2, "requestsPerSecond": 1}}), "spec.replicas"),
+        (
+            "minimum above maximum",
+            json!({"autoscaling": {"minReplicas": 3, "maxReplicas": 2, "requestsPerSecond": 1}}),
+            "spec.autoscaling",
+        ),
+        (
+            "no load per pod",
+            json!({"autoscaling": {"maxReplicas": 2, "requestsPerSecond": 0}}),
+            "spec.autoscaling.requestsPerSecond",
+        ),
+        (
+            "both replicas and autoscaling",
+            json!({"replicas": 2, "autoscaling": {"maxReplicas": 2, "requestsPerSecond": 1}}),
+            "spec.replicas",
+        ),
         ("backups to nowhere", json!({"backup": {"enabled": true}}), "spec.backup.host"),
         ("another kind of store", json!({"backup": {"storageType": "ftp"}}), "spec.backup.storageType"),
         ("a time in words", json!({"backup": {"schedule": "every day"}}), "spec.backup.schedule"),
-        ("a minute that does not exist", json!({"backup": {"enabled": true, "host": "h", "bucketName": "b", "schedule": "61 * * * *"}}), "spec.backup.schedule"),
+        (
+            "a minute that does not exist",
+            json!({"backup": {"enabled": true, "host": "h", "bucketName": "b", "schedule": "61 * * * *"}}),
+            "spec.backup.schedule",
+        ),
         ("a restore from nowhere", json!({"restore": {"backup": "latest"}}), "spec.restore"),
-        ("a restore from nobody", json!({"backup": {"host": "h", "bucketName": "b"}, "restore": {"backup": "latest", "from": "Somebody"}}), "spec.restore.from"),
+        (
+            "a restore from nobody",
+            json!({"backup": {"host": "h", "bucketName": "b"}, "restore": {"backup": "latest", "from": "Somebody"}}),
+            "spec.restore.from",
+        ),
         ("a smaller volume", json!({"storage": {"size": "100Mi"}}), "spec.storage.size"),
         ("a size in words", json!({"storage": {"size": "large"}}), "spec.storage.size"),
         ("another class", json!({"storage": {"className": "local"}}), "spec.storage.className"),
@@ -52,10 +72,16 @@ async fn bad_input_is_refused_by_the_name_of_its_field_and_what_runs_is_untouche
                 Ok(_) => {
                     let names = |app: &ExampleApp| {
                         let bad = conditions(app).into_iter().find(|it| it.message.contains(field));
-                        let shown = app.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default();
+                        let shown =
+                            app.status.as_ref().and_then(|status| status.message.clone()).unwrap_or_default();
                         bad.is_some() && shown.contains(field)
                     };
-                    app.until(&format!("{what}: a condition and the message name {field}"), PATIENCE, |app| is_current(app) && names(app)).await;
+                    app.until(
+                        &format!("{what}: a condition and the message name {field}"),
+                        PATIENCE,
+                        |app| is_current(app) && names(app),
+                    )
+                    .await;
                     app.set(good.clone()).await;
                     app.runs("0.0.2").await;
                 }

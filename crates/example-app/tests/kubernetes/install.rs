@@ -46,7 +46,10 @@ async fn fifteen_lines_of_yaml_give_a_running_application() {
         let status = object.status.clone().unwrap();
         assert_eq!(status.auth_secret_name.as_deref(), Some("notes-auth"));
         assert_eq!((status.replicas, status.ready_replicas), (Some(1), Some(1)));
-        assert!(condition(&object, "Available").is_some_and(|it| it.observed_generation == object.metadata.generation));
+        assert!(
+            condition(&object, "Available")
+                .is_some_and(|it| it.observed_generation == object.metadata.generation)
+        );
 
         let pod = app.one_pod().await;
         let url = url_of(&pod, "notes");
@@ -59,7 +62,8 @@ async fn fifteen_lines_of_yaml_give_a_running_application() {
         assert!(metrics.text.contains(r#"version="0.0.1""#), "{metrics:?}");
 
         until("the operator's metrics know it", PATIENCE, async || {
-            let series = format!(r#"exampleapp_ready_replicas{{namespace="{}",name="notes"}} 1"#, world.namespace);
+            let series =
+                format!(r#"exampleapp_ready_replicas{{namespace="{}",name="notes"}} 1"#, world.namespace);
             let mut seen = Vec::new();
             for operator in operator::pods(world).await {
                 seen.push(web::get(&url_of(&operator, "metrics"), None).await?.text.contains(&series));
@@ -68,7 +72,11 @@ async fn fifteen_lines_of_yaml_give_a_running_application() {
         })
         .await;
         let table = world.kubectl("get exampleapp notes --no-headers").await.unwrap();
-        assert_eq!(table.split_whitespace().take(4).collect::<Vec<_>>(), ["notes", "0.0.1", "Running", "1"], "{table}");
+        assert_eq!(
+            table.split_whitespace().take(4).collect::<Vec<_>>(),
+            ["notes", "0.0.1", "Running", "1"],
+            "{table}"
+        );
     })
     .await;
 }
@@ -89,12 +97,18 @@ async fn the_url_in_the_status_leads_to_the_application() {
         let asked = format!("http://{}:{port}/{rest}healthz", service.cluster_ip.unwrap());
         until("the Service leads to a pod", PATIENCE, async || {
             let mut command = world.lab.in_node(&node).unwrap();
-            let done = command.args(["curl", "--silent", "--show-error", "--max-time", "2", &asked]).output().unwrap();
+            let done = command
+                .args(["curl", "--silent", "--show-error", "--max-time", "2", &asked])
+                .output()
+                .unwrap();
             let text = String::from_utf8_lossy(&done.stdout).into_owned();
             when(text.contains(r#""version":"0.0.2""#), (asked.clone(), text))
         })
         .await;
-        assert_eq!(service.ports.unwrap()[0].target_port.clone().map(|port| port == IntOrString::Int(0)), Some(false));
+        assert_eq!(
+            service.ports.unwrap()[0].target_port.clone().map(|port| port == IntOrString::Int(0)),
+            Some(false)
+        );
     })
     .await;
 }
@@ -122,13 +136,17 @@ async fn everything_that_belongs_to_it_is_labelled_and_owned() {
         let app = world.app("notes");
         app.create(serde_json::json!({"appVersion": "0.0.1"})).await;
         let uid = app.runs("0.0.1").await.metadata.uid.unwrap();
-        let labels: BTreeMap<_, _> = [("app.kubernetes.io/instance", "notes"), ("app.kubernetes.io/managed-by", "capstan")].into();
+        let labels: BTreeMap<_, _> =
+            [("app.kubernetes.io/instance", "notes"), ("app.kubernetes.io/managed-by", "capstan")].into();
         let deployment = world.api::<Deployment>().get("notes").await.unwrap().metadata;
         let service = world.api::<Service>().get("notes").await.unwrap().metadata;
         let claim = world.api::<PersistentVolumeClaim>().get("notes-data").await.unwrap().metadata;
         for (object, owned) in [(deployment, true), (service, true), (claim, false)] {
             let has = object.labels.clone().unwrap_or_default();
-            assert!(labels.iter().all(|(name, value)| has.get(*name).map(String::as_str) == Some(*value)), "{object:?}");
+            assert!(
+                labels.iter().all(|(name, value)| has.get(*name).map(String::as_str) == Some(*value)),
+                "{object:?}"
+            );
             let owners = object.owner_references.clone().unwrap_or_default();
             assert_eq!(owners.iter().any(|owner| owner.uid == uid), owned, "{object:?}");
         }

@@ -14,7 +14,10 @@ const NAME: &str = "capstan";
 
 /// `kubectl apply -f deploy/install.yaml`, and waits until all of it serves. Where it is there already this changes nothing.
 pub(crate) async fn install(world: &World) {
-    let said = world.elsewhere(NAMESPACE).kubectl("apply --server-side --force-conflicts -f deploy/install.yaml").await;
+    let said = world
+        .elsewhere(NAMESPACE)
+        .kubectl("apply --server-side --force-conflicts -f deploy/install.yaml")
+        .await;
     said.unwrap_or_else(|error| panic!("{error}\n(`cargo xtask generate` writes deploy/install.yaml)"));
     is_ready(world).await;
 }
@@ -26,7 +29,10 @@ pub(crate) async fn is_ready(world: &World) {
         let wanted = live.spec.replicas;
         let status = live.status.unwrap_or_default();
         let now = status.observed_generation >= live.metadata.generation;
-        when(now && status.ready_replicas == wanted && status.updated_replicas == wanted, (wanted, status.ready_replicas))
+        when(
+            now && status.ready_replicas == wanted && status.updated_replicas == wanted,
+            (wanted, status.ready_replicas),
+        )
     })
     .await;
 }

@@ -12,7 +12,11 @@ pub(crate) const LONG: Duration = Duration::from_secs(240);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Looks until there is an answer; `Err` says what is the case instead.
-pub(crate) async fn until<T>(what: &str, limit: Duration, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
+pub(crate) async fn until<T>(
+    what: &str,
+    limit: Duration,
+    mut look: impl AsyncFnMut() -> Result<T, String>,
+) -> T {
     let end = Instant::now() + limit;
     let mut due = interval(LOOK_EVERY);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);

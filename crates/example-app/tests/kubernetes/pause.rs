@@ -22,11 +22,18 @@ async fn a_paused_app_is_left_alone_until_it_is_not() {
         let generation = world.api::<Deployment>().get("notes").await.unwrap().metadata.generation;
 
         app.patch(json!({"paused": true})).await;
-        app.until("is paused", PATIENCE, |app| is_current(app) && app.status.as_ref().unwrap().phase == Some(Phase::Paused)).await;
+        app.until("is paused", PATIENCE, |app| {
+            is_current(app) && app.status.as_ref().unwrap().phase == Some(Phase::Paused)
+        })
+        .await;
         app.patch(json!({"appVersion": "0.0.2", "replicas": 2, "features": {"exampleFeature1": true}})).await;
         world.api::<Service>().delete("notes", &DeleteParams::default()).await.unwrap();
         // It has seen the edit, so what it would do about it, it has not done.
-        let object = app.until("has seen the edit", PATIENCE, |app| is_current(app) && app.status.as_ref().unwrap().phase == Some(Phase::Paused)).await;
+        let object = app
+            .until("has seen the edit", PATIENCE, |app| {
+                is_current(app) && app.status.as_ref().unwrap().phase == Some(Phase::Paused)
+            })
+            .await;
         let message = object.status.unwrap().message.unwrap();
         assert!(message.contains("paused"), "{message}");
         assert_eq!(app.incarnations().await, pods);

@@ -72,7 +72,11 @@ async fn a_lost_password_is_replaced_by_one_that_works() {
         .await;
         let pod = app.one_pod().await;
         let url = crate::app::url_of(&pod, "notes/milk");
-        assert_eq!(crate::http::get(&url, Some(&old)).await.unwrap().status, 401, "the old one no longer does");
+        assert_eq!(
+            crate::http::get(&url, Some(&old)).await.unwrap().status,
+            401,
+            "the old one no longer does"
+        );
         app.has_its_notes().await;
     })
     .await;
@@ -87,7 +91,8 @@ async fn a_process_that_hangs_is_restarted() {
         app.write_notes().await;
         let pod = app.one_pod().await;
         ground::signal(&pod, ground::Signal::STOP);
-        app.until("is unready", PATIENCE, |app| app.status.as_ref().unwrap().phase == Some(Phase::Unready)).await;
+        app.until("is unready", PATIENCE, |app| app.status.as_ref().unwrap().phase == Some(Phase::Unready))
+            .await;
         app.runs_within("0.0.2", LONG).await;
         let after: Vec<i32> = app.incarnations().await.into_iter().map(|(_, restarts)| restarts).collect();
         assert_eq!(after, [1], "Kubernetes restarts it, with or without an operator");

@@ -54,7 +54,8 @@ async fn a_restore_in_place_replaces_the_data_after_a_safety_backup() {
         app.patch(json!({"restore": {"backup": key}})).await;
         app.until("has restored it", PATIENCE, |app| {
             let status = app.status.as_ref().unwrap();
-            status.operation.is_none() && status.restored.as_ref().is_some_and(|restored| restored.contains(&key))
+            status.operation.is_none()
+                && status.restored.as_ref().is_some_and(|restored| restored.contains(&key))
         })
         .await;
         app.runs("0.0.1").await;
@@ -66,7 +67,12 @@ async fn a_restore_in_place_replaces_the_data_after_a_safety_backup() {
         assert!(world.object_text(&safety[0]).await.contains("written after the backup"));
         app.patch(json!({"restore": {"backup": safety[0]}})).await;
         app.until("has restored the safety backup", PATIENCE, |app| {
-            app.status.as_ref().unwrap().restored.as_ref().is_some_and(|restored| restored.contains(&safety[0]))
+            app.status
+                .as_ref()
+                .unwrap()
+                .restored
+                .as_ref()
+                .is_some_and(|restored| restored.contains(&safety[0]))
         })
         .await;
         app.runs("0.0.1").await;
@@ -83,7 +89,10 @@ async fn a_backup_that_is_not_there_is_named_and_the_data_stays() {
         let app = world.app("notes");
         app.patch(json!({"restore": {"backup": "no/such/backup.notes"}})).await;
         let said = app.says("RestoreFailed").await;
-        assert!(said.contains("no/such/backup.notes") && said.contains(&key), "names the wish, and what there is: {said}");
+        assert!(
+            said.contains("no/such/backup.notes") && said.contains(&key),
+            "names the wish, and what there is: {said}"
+        );
         app.until("serves again", PATIENCE, |app| {
             let status = app.status.as_ref().unwrap();
             status.operation.is_none() && status.ready_replicas == Some(1)

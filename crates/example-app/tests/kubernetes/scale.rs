@@ -20,13 +20,17 @@ async fn kubectl_scale_changes_the_number_of_pods_and_all_of_them_see_all_notes(
         app.write_notes().await;
         world.kubectl("scale exampleapp notes --replicas=3").await.unwrap();
         let pods = app.ready(3).await;
-        let object = app.until("counts three", PATIENCE, |app| app.status.as_ref().unwrap().ready_replicas == Some(3)).await;
+        let object = app
+            .until("counts three", PATIENCE, |app| app.status.as_ref().unwrap().ready_replicas == Some(3))
+            .await;
         assert_eq!(object.spec.replicas, 3);
 
         let password = app.password().await.unwrap();
         let url = |at: usize, key: &str| url_of(&pods[at], &format!("notes/{key}"));
         for at in 0..3 {
-            let put = web::ask(Method::PUT, &url(at, "shared"), Some(&password), &format!("by {at}")).await.unwrap();
+            let put = web::ask(Method::PUT, &url(at, "shared"), Some(&password), &format!("by {at}"))
+                .await
+                .unwrap();
             assert!(put.status == 201 || put.status == 204, "{put:?}");
             for other in 0..3 {
                 let got = web::get(&url(other, "shared"), Some(&password)).await.unwrap();

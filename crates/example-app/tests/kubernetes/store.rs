@@ -54,12 +54,18 @@ impl World {
 
     /// What an object holds, as text.
     pub(crate) async fn object_text(&self, key: &str) -> String {
-        let got = self.bucket().await.get(&Path::from(key)).await.unwrap_or_else(|error| panic!("{key}: {error}"));
+        let got =
+            self.bucket().await.get(&Path::from(key)).await.unwrap_or_else(|error| panic!("{key}: {error}"));
         String::from_utf8(got.bytes().await.unwrap().to_vec()).unwrap()
     }
 
     /// Waits for an object below `prefix` that is not in `before`.
-    pub(crate) async fn new_object(&self, prefix: &str, before: &[String], limit: std::time::Duration) -> String {
+    pub(crate) async fn new_object(
+        &self,
+        prefix: &str,
+        before: &[String],
+        limit: std::time::Duration,
+    ) -> String {
         until("a new object", limit, async || {
             let now = self.objects(prefix).await;
             let new = now.iter().find(|key| !before.contains(key)).cloned();

@@ -3,7 +3,13 @@
 use k8s_openapi::api::batch::v1::Job;
 use serde_json::json;
 
-use crate::{app::arguments, http as web, patience::{LONG, PATIENCE}, store::backup, world::scenario};
+use crate::{
+    app::arguments,
+    http as web,
+    patience::{LONG, PATIENCE},
+    store::backup,
+    world::scenario,
+};
 
 #[tokio::test]
 async fn an_upgrade_backs_up_migrates_and_keeps_every_note() {
@@ -16,7 +22,10 @@ async fn an_upgrade_backs_up_migrates_and_keeps_every_note() {
 
         app.patch(json!({"appVersion": "0.1.0"})).await;
         let said = app.says("Refused").await;
-        assert!(said.contains("spec.appVersion") && said.contains("0.0.2") && said.contains("0.1.0"), "{said}");
+        assert!(
+            said.contains("spec.appVersion") && said.contains("0.0.2") && said.contains("0.1.0"),
+            "{said}"
+        );
         let status = app.object().await.status.unwrap();
         assert_eq!((status.current_version.as_deref(), status.operation), (Some("0.0.1"), None));
         assert_eq!(app.answers("healthz", 200).await, r#"{"format":1,"version":"0.0.1"}"#);
@@ -27,7 +36,12 @@ async fn an_upgrade_backs_up_migrates_and_keeps_every_note() {
         let backups = world.objects(&format!("{}/notes", world.namespace)).await;
         assert_eq!(backups.len(), 1, "{backups:?}");
         assert_eq!(app.object().await.status.unwrap().backup.unwrap().last_backup.as_ref(), backups.first());
-        let jobs: Vec<String> = world.list::<Job>("app.kubernetes.io/instance=notes").await.into_iter().filter_map(|job| job.metadata.name).collect();
+        let jobs: Vec<String> = world
+            .list::<Job>("app.kubernetes.io/instance=notes")
+            .await
+            .into_iter()
+            .filter_map(|job| job.metadata.name)
+            .collect();
         assert!(jobs.iter().any(|job| job.contains("migrate")), "{jobs:?}");
         app.told("Began").await;
         app.told("Succeeded").await;
@@ -63,10 +77,14 @@ async fn a_migration_that_has_no_room_is_rolled_back_and_the_old_version_serves_
         app.patch(json!({"appVersion": "0.0.2"})).await;
         let said = app.says_within("UpgradeFailed", LONG).await;
         assert!(said.contains("0.0.2") && said.to_lowercase().contains("no space"), "{said}");
-        let object = app.until("is back at 0.0.1", LONG, |app| {
-            let status = app.status.as_ref().unwrap();
-            status.operation.is_none() && status.current_version.as_deref() == Some("0.0.1") && status.ready_replicas == Some(1)
-        }).await;
+        let object = app
+            .until("is back at 0.0.1", LONG, |app| {
+                let status = app.status.as_ref().unwrap();
+                status.operation.is_none()
+                    && status.current_version.as_deref() == Some("0.0.1")
+                    && status.ready_replicas == Some(1)
+            })
+            .await;
         assert!(object.status.unwrap().failed_upgrade.is_some_and(|failed| failed.what == "0.0.2"));
         app.has_its_notes().await;
         assert_eq!(app.note("large-4").await.map(|text| text.len()), Some(large.len() - 1));
@@ -97,7 +115,8 @@ async fn an_upgrade_whose_backup_fails_does_not_begin() {
         app.patch(json!({"appVersion": "0.0.2"})).await;
         let said = app.says("UpgradeFailed").await;
         assert!(said.contains("backup"), "{said}");
-        app.until("nothing is under way", PATIENCE, |app| app.status.as_ref().unwrap().operation.is_none()).await;
+        app.until("nothing is under way", PATIENCE, |app| app.status.as_ref().unwrap().operation.is_none())
+            .await;
         assert_eq!(app.incarnations().await, pods, "not for a moment was it stopped");
         app.has_its_notes().await;
     })

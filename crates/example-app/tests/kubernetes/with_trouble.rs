@@ -46,7 +46,11 @@ async fn without_an_operator_the_app_goes_on_and_its_return_restarts_nothing() {
         app.has_its_notes().await;
         // The clock goes on, too: a schedule that is due now.
         let due = json!({"spec": {"schedule": "* * * * *"}});
-        world.api::<CronJob>().patch("notes-backup", &PatchParams::default(), &Patch::Merge(due)).await.unwrap();
+        world
+            .api::<CronJob>()
+            .patch("notes-backup", &PatchParams::default(), &Patch::Merge(due))
+            .await
+            .unwrap();
         let key = world.new_object("", &[], LONG).await;
 
         let pods = app.incarnations().await;
@@ -54,7 +58,15 @@ async fn without_an_operator_the_app_goes_on_and_its_return_restarts_nothing() {
         operator::has_looked(world).await;
         app.runs("0.0.2").await;
         assert_eq!(app.incarnations().await, pods, "a pod was restarted by the returning operator");
-        app.until("knows of the backup", PATIENCE, |app| app.status.as_ref().unwrap().backup.as_ref().is_some_and(|it| it.last_backup.as_ref() >= Some(&key))).await;
+        app.until("knows of the backup", PATIENCE, |app| {
+            app.status
+                .as_ref()
+                .unwrap()
+                .backup
+                .as_ref()
+                .is_some_and(|it| it.last_backup.as_ref() >= Some(&key))
+        })
+        .await;
         let schedule = world.api::<CronJob>().get("notes-backup").await.unwrap().spec.schedule;
         assert_eq!(schedule, "0 3 * * *", "what was changed meanwhile is put right");
         app.has_its_notes().await;
@@ -104,11 +116,13 @@ async fn operators_that_die_every_five_seconds_end_where_others_do() {
         app.runs_within("0.0.2", LONG).await;
         app.has_its_notes().await;
         app.patch(json!({"backup": {"request": "amid-trouble"}})).await;
-        let done = app.until("the backup is made", LONG, |app| {
-            let status = app.status.as_ref().unwrap();
-            status.operation.is_none() && status.backup.as_ref().is_some_and(|it| it.request.as_deref() == Some("amid-trouble"))
-        })
-        .await;
+        let done = app
+            .until("the backup is made", LONG, |app| {
+                let status = app.status.as_ref().unwrap();
+                status.operation.is_none()
+                    && status.backup.as_ref().is_some_and(|it| it.request.as_deref() == Some("amid-trouble"))
+            })
+            .await;
         let key = done.status.unwrap().backup.unwrap().last_backup.unwrap();
         app.write("milk", "spilt").await;
         app.patch(json!({"restore": {"backup": key}})).await;
@@ -120,9 +134,17 @@ async fn operators_that_die_every_five_seconds_end_where_others_do() {
 
         app.has_its_notes().await;
         let status = app.object().await.status.unwrap();
-        assert_eq!((status.operations, status.failed_upgrade, status.failed_restore), (Some(3), None, None), "each was done once");
+        assert_eq!(
+            (status.operations, status.failed_upgrade, status.failed_restore),
+            (Some(3), None, None),
+            "each was done once"
+        );
         let (own, safety) = (world.objects(&world.namespace).await, world.objects("before-restore").await);
-        assert_eq!((own.len(), safety.len()), (2, 1), "one before the upgrade, one on demand, one before the restore: {own:?} {safety:?}");
+        assert_eq!(
+            (own.len(), safety.len()),
+            (2, 1),
+            "one before the upgrade, one on demand, one before the restore: {own:?} {safety:?}"
+        );
     })
     .await;
 }
@@ -180,7 +202,8 @@ async fn an_app_on_a_node_that_dies_comes_back_on_another() {
         let power = Power { world, node: node.clone() };
         let dead = node.clone();
         tokio::task::spawn_blocking(move || lab.kill_node(&dead)).await.unwrap().unwrap();
-        app.until("is unready", PATIENCE, |app| app.status.as_ref().unwrap().phase != Some(Phase::Running)).await;
+        app.until("is unready", PATIENCE, |app| app.status.as_ref().unwrap().phase != Some(Phase::Running))
+            .await;
         app.runs_within("0.0.2", LONG).await;
         let now = app.one_pod().await.spec.unwrap().node_name.unwrap();
         assert_ne!(now, node);
@@ -217,8 +240,16 @@ async fn removing_the_installation_leaves_the_definitions_and_the_apps() {
         let before = app.runs("0.0.2").await;
         app.write_notes().await;
         let pods = app.incarnations().await;
-        let said = world.elsewhere(operator::NAMESPACE).kubectl("delete -f deploy/install.yaml --wait --timeout=90s").await.unwrap_err();
-        assert!(said.contains("deletes every ExampleApp in the cluster") && said.contains("capstan.dev/delete-all-resources"), "{said}");
+        let said = world
+            .elsewhere(operator::NAMESPACE)
+            .kubectl("delete -f deploy/install.yaml --wait --timeout=90s")
+            .await
+            .unwrap_err();
+        assert!(
+            said.contains("deletes every ExampleApp in the cluster")
+                && said.contains("capstan.dev/delete-all-resources"),
+            "{said}"
+        );
         let home = Api::<k8s_openapi::api::core::v1::Namespace>::all(world.client.clone());
         until("the operator is gone", PATIENCE, async || {
             let left = home.get_opt(operator::NAMESPACE).await.unwrap();

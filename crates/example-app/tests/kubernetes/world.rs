@@ -1,6 +1,11 @@
 //! One scenario's world: a namespace of its own on the lab, kubectl as users type it, and what to look at when it fails.
 
-use std::{fmt::Debug, io::Write as _, panic::{AssertUnwindSafe, resume_unwind}, process::Stdio};
+use std::{
+    fmt::Debug,
+    io::Write as _,
+    panic::{AssertUnwindSafe, resume_unwind},
+    process::Stdio,
+};
 
 use futures::FutureExt as _;
 use k8s_openapi::{
@@ -129,7 +134,10 @@ impl World {
         K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + serde::Serialize,
         K::DynamicType: Default,
     {
-        self.api::<K>().create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        self.api::<K>()
+            .create(&PostParams::default(), &serde_json::from_value(object).unwrap())
+            .await
+            .unwrap();
     }
 
     /// `kubectl -n <namespace> <line>`, as typed; `Err` with what it said when it refuses.
@@ -157,24 +165,48 @@ impl World {
     async fn print_facts(&self) {
         println!("--- {}", self.namespace);
         for app in self.list::<example_app::ExampleApp>("").await {
-            println!("ExampleApp {}: {}", app.name_any(), serde_json::to_string_pretty(&json!({"spec": app.spec, "status": app.status})).unwrap());
+            println!(
+                "ExampleApp {}: {}",
+                app.name_any(),
+                serde_json::to_string_pretty(&json!({"spec": app.spec, "status": app.status})).unwrap()
+            );
         }
         for pod in self.list::<Pod>("").await {
-            let containers = pod.status.as_ref().and_then(|status| status.container_statuses.clone()).unwrap_or_default();
+            let containers =
+                pod.status.as_ref().and_then(|status| status.container_statuses.clone()).unwrap_or_default();
             let states: Vec<Value> = containers.iter().map(|it| json!({"ready": it.ready, "restarts": it.restart_count, "state": it.state, "last": it.last_state})).collect();
             let phase = pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
-            println!("Pod {} on {:?}: {phase} {}", pod.name_any(), pod.spec.as_ref().and_then(|spec| spec.node_name.clone()), json!(states));
+            println!(
+                "Pod {} on {:?}: {phase} {}",
+                pod.name_any(),
+                pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
+                json!(states)
+            );
         }
         for event in self.list::<Event>("").await {
             let of = event.involved_object;
-            println!("Event {}/{}: {} {}", of.kind.unwrap_or_default(), of.name.unwrap_or_default(), event.reason.unwrap_or_default(), event.message.unwrap_or_default());
+            println!(
+                "Event {}/{}: {} {}",
+                of.kind.unwrap_or_default(),
+                of.name.unwrap_or_default(),
+                event.reason.unwrap_or_default(),
+                event.message.unwrap_or_default()
+            );
         }
         let home = self.elsewhere(operator::NAMESPACE);
         for pod in operator::pods(self).await {
             println!("--- log of {}", pod.name_any());
             let last = LogParams { tail_lines: Some(60), ..LogParams::default() };
             match home.api::<Pod>().logs(&pod.name_any(), &last).await {
-                Ok(log) => println!("{}", log.lines().filter(|line| line.contains(&self.namespace) || line.contains("ERROR") || line.contains("WARN")).collect::<Vec<_>>().join("\n")),
+                Ok(log) => println!(
+                    "{}",
+                    log.lines()
+                        .filter(|line| line.contains(&self.namespace)
+                            || line.contains("ERROR")
+                            || line.contains("WARN"))
+                        .collect::<Vec<_>>()
+                        .join("\n")
+                ),
                 Err(error) => println!("{error}"),
             }
         }
@@ -183,10 +215,15 @@ impl World {
     /// What was told about an object, as `reason: note`.
     pub(crate) async fn events_about(&self, kind: &str, name: &str) -> Vec<String> {
         let about = |event: &Told| {
-            event.regarding.as_ref().is_some_and(|of| of.kind.as_deref() == Some(kind) && of.name.as_deref() == Some(name))
+            event
+                .regarding
+                .as_ref()
+                .is_some_and(|of| of.kind.as_deref() == Some(kind) && of.name.as_deref() == Some(name))
         };
         let events = self.list::<Told>("").await.into_iter().filter(about);
-        events.map(|event| format!("{}: {}", event.reason.unwrap_or_default(), event.note.unwrap_or_default())).collect()
+        events
+            .map(|event| format!("{}: {}", event.reason.unwrap_or_default(), event.note.unwrap_or_default()))
+            .collect()
     }
 }
 
@@ -195,7 +232,10 @@ pub(crate) fn root() -> &'static std::path::Path {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-#[expect(clippy::disallowed_methods, reason = "how `cargo xtask test-kubernetes` says which lab is the tests'")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how `cargo xtask test-kubernetes` says which lab is the tests'"
+)]
 fn lab_name() -> String {
     std::env::var("CAPSTAN_LAB").unwrap_or_else(|_| "test".to_owned())
 }

@@ -131,3 +131,16 @@ async fn an_answer_that_cannot_be_read_is_not_logged_at_any_level() {
     tracing::info!(created, "failed");
     assert!(lines.text().contains("failed") && !lines.text().contains("hunter2"), "{}", lines.text());
 }
+
+#[test]
+fn what_the_server_refused_is_told_in_its_words_without_a_dump() {
+    let status = kube::core::Status::failure("spec.size: must be odd", "Invalid").with_code(422);
+    let key = Key::new("default", "db");
+    let error = crate::Error::api(
+        "apply",
+        crate::KindId::of::<k8s_openapi::api::core::v1::Secret>(),
+        key,
+        kube::Error::Api(status.boxed()),
+    );
+    assert_eq!(chain(&error).to_string(), "cannot apply Secret default/db: spec.size: must be odd");
+}

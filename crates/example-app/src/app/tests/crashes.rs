@@ -39,6 +39,23 @@ fn a_way_that_does_not_exist_is_refused_with_the_next_step_and_touches_nothing()
 }
 
 #[test]
+fn a_failed_upgrade_is_undone_with_every_note_and_can_be_interrupted() {
+    let mut steps = 0;
+    loop {
+        let volume = Volume::with("0.0.2", NOTES);
+        let first = migrate_back(&volume, find("0.0.1").unwrap(), &Disk::that_stops_after(steps));
+        let second = migrate_back(&volume, find("0.0.1").unwrap(), &Disk::default()).unwrap();
+        assert_eq!((second.notes, second.format), (3, Format::Raw), "after {steps} changes");
+        assert_eq!(volume.notes(), texts(NOTES));
+        if first.is_ok() {
+            break;
+        }
+        steps += 1;
+    }
+    assert!(steps > 10, "the stops came, {steps} of them");
+}
+
+#[test]
 fn a_migration_that_dies_before_any_change_to_the_disk_can_be_started_again() {
     let mut steps = 0;
     loop {

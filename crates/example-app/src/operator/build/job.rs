@@ -54,7 +54,11 @@ pub(crate) fn job(world: &World, operation: &Operation) -> Option<Job> {
         Step::Migrate => (names::MIGRATE, migrate(&operation.to)),
         Step::UndoData => match undo_data(operation) {
             UndoData::Restore(key) => (names::RESTORE, restore(&key, names::prefix(app))),
-            UndoData::MigrateBack(version) => (names::MIGRATE, migrate(&version)),
+            UndoData::MigrateBack(version) => {
+                let mut work = migrate(&version);
+                work.arguments.push("--undo".to_owned());
+                (names::MIGRATE, work)
+            }
             UndoData::Nothing => return None,
         },
         Step::Stop | Step::Start | Step::UndoStop | Step::UndoStart => return None,

@@ -171,7 +171,7 @@ fn moved_data(operation: &Operation) -> bool {
 pub(crate) enum UndoData {
     /// From the backup that was made first.
     Restore(String),
-    /// By the migration, which kept the old tree.
+    /// By a migration into the older format, which holds all that the old version knew.
     MigrateBack(String),
     /// Not at all: there was nothing worth keeping.
     Nothing,
