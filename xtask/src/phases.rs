@@ -116,6 +116,8 @@ fn tests(package: &str) -> Result<()> {
         "kubernetes",
         "--",
         "--nocapture",
+        // They wait for Kubernetes most of the time.
+        "--test-threads=6",
     ];
     on_the_lab(cargo::command(&arguments))
 }

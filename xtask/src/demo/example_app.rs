@@ -114,12 +114,8 @@ impl App<'_> {
 
     fn operator_gone(&self) -> Result<()> {
         self.story.heading("The operator goes, and the application goes on");
-        let home = Kubectl {
-            program: self.kubectl.program.clone(),
-            cluster: self.kubectl.cluster.clone(),
-            namespace: "capstan-system",
-        };
-        home.run(self.story, "delete -f deploy/operator.yaml --wait")?;
+        let home = self.kubectl.of(Some("capstan-system"));
+        self.kubectl.of(None).run(self.story, "delete -f deploy/operator.yaml")?;
         self.story.say("No operator. The application's pod is killed, too.");
         self.kubectl.run(self.story, "delete pod -l app.kubernetes.io/instance=notes")?;
         self.story.until("the pod is back", PATIENCE, || {
@@ -218,7 +214,7 @@ impl App<'_> {
             "-o",
             "go-template={{.data.password | base64decode}}",
         ])?;
-        let forward = self.kubectl.forward("notes", 8080)?;
+        let forward = self.kubectl.forward("notes", 80)?;
         let url = format!("http://127.0.0.1:{}/{path}", forward.port);
         let mut curl = Command::new("curl");
         curl.args([

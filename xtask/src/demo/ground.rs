@@ -39,8 +39,8 @@ pub(crate) fn remove(story: &Story, options: &Options) -> Result<()> {
     story.say(format!(
         "Removing from {context} what the demo made; the definitions and their resources elsewhere stay."
     ));
-    kubectl.show(story, "delete namespace demo --ignore-not-found")?;
-    kubectl.show(story, "delete -f deploy/operator.yaml --ignore-not-found")?;
+    kubectl.of(None).show(story, "delete namespace demo --ignore-not-found")?;
+    kubectl.of(None).show(story, "delete -f deploy/operator.yaml --ignore-not-found")?;
     Ok(())
 }
 
@@ -61,16 +61,16 @@ fn in_the_lab(story: &Story, name: &str) -> Result<Ground> {
     let kubectl = Kubectl {
         program: lab.kubectl().get_program().into(),
         cluster: vec!["--kubeconfig".into(), lab.kubeconfig().display().to_string()],
-        namespace: NAMESPACE,
+        namespace: Some(NAMESPACE),
     };
     story.shown("a control plane and three nodes, with the images on each");
-    kubectl.show(story, "get nodes")?;
+    kubectl.of(None).show(story, "get nodes")?;
     Ok(Ground { kubectl, hint: Some("eval \"$(cargo xtask lab env)\"".into()) })
 }
 
 fn of_the_user(context: &str) -> Kubectl {
     let cluster = vec!["--context".to_owned(), context.to_owned()];
-    Kubectl { program: PathBuf::from("kubectl"), cluster, namespace: NAMESPACE }
+    Kubectl { program: PathBuf::from("kubectl"), cluster, namespace: Some(NAMESPACE) }
 }
 
 fn in_the_cluster(story: &Story, context: &str) -> Result<Ground> {
@@ -79,7 +79,7 @@ fn in_the_cluster(story: &Story, context: &str) -> Result<Ground> {
     kubectl.ask(&["version", "-o", "name"]).or_else(|_| kubectl.ask(&["version"])).with_context(|| {
         format!("the context {context} does not answer: see `kubectl config get-contexts`")
     })?;
-    kubectl.show(story, "get nodes")?;
+    kubectl.of(None).show(story, "get nodes")?;
     story.say("The demo needs two images in your cluster; `make image` makes them without a container engine, as OCI archives:");
     for line in [
         "make image",
@@ -98,8 +98,7 @@ fn install(story: &Story, kubectl: &Kubectl, options: &Options) -> Result<()> {
     story.say(
         "One manifest: definitions, an account with exactly the rights that the code declares, two replicas.",
     );
-    let home =
-        Kubectl { program: kubectl.program.clone(), cluster: kubectl.cluster.clone(), namespace: HOME };
+    let home = kubectl.of(Some(HOME));
     story.command("kubectl apply -f deploy/install.yaml");
     let manifest = lab_manifest(&options.image)?;
     home.ask_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest)?;
@@ -131,8 +130,8 @@ fn fresh_namespace(story: &Story, kubectl: &Kubectl) -> Result<()> {
         story.progress("removing what an earlier demo left");
         kubectl.ask(&["delete", "namespace", NAMESPACE, "--timeout=120s"])?;
     }
-    kubectl.run(story, "create namespace demo")?;
-    kubectl.run(story, "label namespace demo pod-security.kubernetes.io/enforce=restricted")?;
+    kubectl.of(None).run(story, "create namespace demo")?;
+    kubectl.of(None).run(story, "label namespace demo pod-security.kubernetes.io/enforce=restricted")?;
     // Made up here, on standard input: never in a file, an argument or the output.
     let secret = format!(
         "apiVersion: v1\nkind: Secret\nmetadata: {{name: backup-credentials}}\nstringData: {{AWS_ACCESS_KEY_ID: demo, AWS_SECRET_ACCESS_KEY: {}}}\n",

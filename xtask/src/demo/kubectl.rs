@@ -15,14 +15,26 @@ pub(crate) struct Kubectl {
     pub(crate) program: PathBuf,
     /// What chooses the cluster: `--kubeconfig FILE` or `--context NAME`. Not shown: the user's shell will have it.
     pub(crate) cluster: Vec<String>,
-    /// Shown and passed with every command.
-    pub(crate) namespace: &'static str,
+    /// Shown and passed with every command; none for what is in no namespace.
+    pub(crate) namespace: Option<&'static str>,
 }
 
 impl Kubectl {
+    /// The same cluster, another namespace.
+    pub(crate) fn of(&self, namespace: Option<&'static str>) -> Self {
+        Self { program: self.program.clone(), cluster: self.cluster.clone(), namespace }
+    }
+
+    fn typed(&self, line: &str) -> String {
+        match self.namespace {
+            None => format!("kubectl {line}"),
+            Some(namespace) => format!("kubectl -n {namespace} {line}"),
+        }
+    }
+
     /// A command line of kubectl, shown and run; its output shown and returned.
     pub(crate) fn show(&self, story: &Story, line: &str) -> Result<String> {
-        story.command(format!("kubectl -n {} {line}", self.namespace));
+        story.command(self.typed(line));
         let told = self.ask(&words(line))?;
         story.output(&told);
         Ok(told)
@@ -30,7 +42,7 @@ impl Kubectl {
 
     /// The same, without its output.
     pub(crate) fn run(&self, story: &Story, line: &str) -> Result<()> {
-        story.command(format!("kubectl -n {} {line}", self.namespace));
+        story.command(self.typed(line));
         self.ask(&words(line)).map(drop)
     }
 
@@ -88,11 +100,11 @@ impl Kubectl {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
-        command
-            .args(&self.cluster)
-            .args(["--namespace", self.namespace])
-            .args(arguments)
-            .current_dir(tree::root());
+        command.args(&self.cluster);
+        if let Some(namespace) = self.namespace {
+            command.args(["--namespace", namespace]);
+        }
+        command.args(arguments).current_dir(tree::root());
         command
     }
 }

@@ -242,7 +242,9 @@ fn backups(world: &World, mut known: BackupStatus) -> BackupStatus {
     for job in backup_jobs(world) {
         let done = job.status.as_ref().and_then(|status| status.completion_time.clone());
         let (Some(done), Run::Succeeded(said)) = (done, kit::run(job, &world.pods)) else { continue };
-        if known.last_backup_time.as_ref().is_none_or(|last| last.0 < done.0) {
+        // A Job may be seen to be done before its pod is: the key comes with the pod.
+        let unnamed = known.last_backup.is_none();
+        if known.last_backup_time.as_ref().is_none_or(|last| last.0 < done.0 || unnamed && last.0 == done.0) {
             let made = said.and_then(|said| serde_json::from_str::<Made>(&said).ok());
             let (key, bytes) = made.map_or((None, None), |made| (made.key, made.bytes));
             known = BackupStatus { last_backup_time: Some(done), last_backup: key, bytes, ..known };

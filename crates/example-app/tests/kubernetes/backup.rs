@@ -27,7 +27,7 @@ async fn a_backup_is_made_on_demand_and_holds_every_note() {
         assert_eq!(status.request.as_deref(), Some("before-the-holidays"));
         let key = status.last_backup.unwrap();
         assert!(key.starts_with(&format!("{}/notes/", world.namespace)), "{key}");
-        assert_eq!(world.objects("").await, [key.clone()]);
+        assert_eq!(world.objects("").await, std::slice::from_ref(&key));
         let text = world.object_text(&key).await;
         assert_eq!(status.bytes, Some(text.len() as i64));
         for (name, _) in NOTES {

@@ -2,7 +2,14 @@
 //! that we generate, under Pod Security `restricted`. `cargo xtask test-kubernetes example-app` brings up what they stand on.
 //!
 //! Every scenario has a namespace of its own. Those in `with_trouble` stop, kill or cut off the operator or a node, so they run alone.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 mod adopt;
 mod autoscaling;
