@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Write as _},
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 use anyhow::{Context as _, Result, bail};
@@ -85,13 +85,13 @@ impl Kubectl {
             .stderr(Stdio::null())
             .spawn()
             .context("cannot run kubectl port-forward")?;
+        let mut says = BufReader::new(child.stdout.take().context("kubectl port-forward has no output")?);
         let mut line = String::new();
-        if let Some(stdout) = child.stdout.take() {
-            BufReader::new(stdout).read_line(&mut line).context("kubectl port-forward says nothing")?;
-        }
+        says.read_line(&mut line).context("kubectl port-forward says nothing")?;
         // `Forwarding from 127.0.0.1:40001 -> 8080`
         let local = line.split("127.0.0.1:").nth(1).and_then(|rest| rest.split_whitespace().next());
-        let forward = Forward { child, port: local.and_then(|port| port.parse().ok()).unwrap_or_default() };
+        let port = local.and_then(|port| port.parse().ok()).unwrap_or_default();
+        let forward = Forward { child, port, _says: says };
         if forward.port == 0 {
             bail!("kubectl port-forward {target} gives no port: {line}");
         }
@@ -113,6 +113,8 @@ impl Kubectl {
 pub(crate) struct Forward {
     child: Child,
     pub(crate) port: u16,
+    /// Kept open: kubectl tells of every connection here, and dies when nobody listens.
+    _says: BufReader<ChildStdout>,
 }
 
 impl Drop for Forward {

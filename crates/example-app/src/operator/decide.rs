@@ -4,6 +4,7 @@
 //! at most one disruptive task per plan; no plan deletes a claim; a version whose gate refuses is never started.
 
 pub(crate) mod begin;
+mod cron;
 pub(crate) mod operation;
 pub(crate) mod scale;
 pub(crate) mod spec;
@@ -220,7 +221,7 @@ fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas
     tasks.push(Task::Deployment(Box::new(build::deployment(world, wanted, &version, replicas))));
     let disrupted =
         operation.is_some_and(|operation| operation.step != Step::BackUp) || begin::is_unborn(world);
-    tasks.push(match build::schedule(world, disrupted) {
+    tasks.push(match build::schedule(world, wanted, disrupted) {
         Some(schedule) => Task::Schedule(Box::new(schedule)),
         None => Task::Unschedule,
     });

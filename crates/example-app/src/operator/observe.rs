@@ -174,6 +174,12 @@ pub(crate) fn last_exit(pod: &Pod) -> Option<(i32, Option<String>)> {
     Some((end.exit_code, end.message))
 }
 
+/// How often Kubernetes has restarted a pod's container.
+pub(crate) fn restarts(pod: &Pod) -> i32 {
+    let container = pod.status.as_ref().and_then(|status| status.container_statuses.as_ref()?.first());
+    container.map_or(0, |container| container.restart_count)
+}
+
 /// The version that a Deployment's pods are told to be.
 pub(crate) fn version_of(deployment: &Deployment) -> Option<String> {
     told_version(deployment.spec.template.spec.as_ref()?)

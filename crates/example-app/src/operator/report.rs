@@ -1,5 +1,7 @@
 //! Report: the status, conditions and events that users read. What is said is a pure function of picture, plan and outcome.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use k8s_openapi::{api::batch::v1::Job, apimachinery::pkg::apis::meta::v1::Time};
 use kit::{
@@ -19,6 +21,9 @@ use super::{
     reasons::Why,
 };
 use crate::{BackupStatus, ExampleAppStatus, Operation, OperationKind, Phase, Step};
+
+/// When to look at what became of a change, if no event tells before.
+const SOON: Duration = Duration::from_millis(500);
 
 pub(crate) async fn report(
     cx: &Context,
@@ -48,6 +53,7 @@ pub(crate) async fn report(
     }
     measured.show(&key, &status);
     match (acted, plan.again) {
+        (Acted::Done, _) if is_fresh(world, plan) => Outcome::wait("what becomes of the change", SOON),
         (Acted::Done, Some((after, what))) => Outcome::wait(what, after),
         (acted, _) => acted.outcome(),
     }
@@ -111,6 +117,9 @@ fn state(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> (Phase, S
     }
     if let Some(said) = world.corrupt() {
         return (Phase::Failed, corrupt(world, &said, now));
+    }
+    if is_fresh(world, plan) {
+        return (unready(status), "the change of the spec is being carried out".to_owned());
     }
     let serving = match world.deployment.as_ref().map(|deployment| deployment.readiness()) {
         Some(Readiness::Ready) => {
@@ -177,6 +186,12 @@ fn operating(world: &World, operation: &Operation) -> (Phase, String) {
     (phase, format!("{what}{undone}: {step}{waits}"))
 }
 
+/// Whether this spec is acted on for the first time: then the picture is from before, and says nothing about what becomes of it.
+fn is_fresh(world: &World, plan: &Plan) -> bool {
+    let known = world.app.status.as_ref().and_then(|status| status.observed_generation);
+    known != world.app.meta().generation && !plan.tasks.is_empty()
+}
+
 fn conditions(
     world: &World,
     plan: &Plan,
@@ -192,7 +207,8 @@ fn conditions(
         0 => Condition::new("Available", false, Why::NotReady, message),
         _ => Condition::new("Available", true, Why::AllReady, format!("{ready} pods serve")),
     });
-    let rolling = world.deployment.as_ref().is_none_or(|deployment| !deployment.readiness().is_ready());
+    let rolling = is_fresh(world, plan)
+        || world.deployment.as_ref().is_none_or(|deployment| !deployment.readiness().is_ready());
     conditions.set(match (&status.operation, rolling) {
         (Some(_), _) => Condition::new("Progressing", true, Why::Operating, message),
         (None, true) => Condition::new("Progressing", true, Why::RollingOut, message),

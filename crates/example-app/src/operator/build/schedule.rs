@@ -6,11 +6,12 @@ use k8s_openapi::{
 };
 
 use super::{job, owned};
-use crate::operator::{names, observe::World};
+use crate::operator::{decide::spec::Wanted, names, observe::World};
 
 /// Nothing when no backups are wanted. While an operation works on the data it is suspended.
-pub(crate) fn schedule(world: &World, suspend: bool) -> Option<CronJob> {
+pub(crate) fn schedule(world: &World, wanted: &Wanted, suspend: bool) -> Option<CronJob> {
     let app = &*world.app;
+    let when = wanted.schedule.clone()?;
     let backup = app.spec.backup.as_ref().filter(|backup| backup.enabled)?;
     let arguments = ["--prefix".to_owned(), names::prefix(app)];
     let template = JobTemplateSpec {
@@ -23,7 +24,7 @@ pub(crate) fn schedule(world: &World, suspend: bool) -> Option<CronJob> {
     let schedule = CronJob {
         metadata: names::meta(app, names::schedule(app), names::BACKUP),
         spec: CronJobSpec {
-            schedule: backup.schedule.clone(),
+            schedule: when,
             suspend: Some(suspend),
             concurrency_policy: Some("Forbid".to_owned()),
             // One that was missed is made up for, unless it is older than this.

@@ -230,6 +230,12 @@ fn hopeless(world: &World, operation: &Operation, waits: &str, now: Timestamp) -
     if let Some((code, said)) = fatal {
         return Some(format!("{} ended with code {code}: {}", operation.to, said.unwrap_or_default()));
     }
+    // Kubernetes restarts what ends or fails its liveness probe; a release that works needs none of that.
+    let restarted =
+        world.serving().filter(|pod| observe::version_of_pod(pod).as_deref() == Some(&operation.to));
+    if restarted.map(observe::restarts).sum::<i32>() > 0 {
+        return Some(format!("{} had to be restarted before it was ready: {waits}", operation.to));
+    }
     let late = now.duration_since(operation.step_started_at.0) >= START_DEADLINE;
     late.then(|| format!("{} was not ready after {} s: {waits}", operation.to, START_DEADLINE.as_secs()))
 }

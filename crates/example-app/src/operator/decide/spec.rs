@@ -8,6 +8,7 @@ use k8s_openapi::{
 use kit::{KindId, quantity};
 use kube::{Resource, ResourceExt as _};
 
+use super::cron;
 use crate::{
     ExampleApp,
     app::versions,
@@ -28,6 +29,8 @@ pub(crate) struct Wanted {
     pub(crate) cache: u64,
     pub(crate) size: Quantity,
     pub(crate) class: Option<String>,
+    /// When backups are made; nothing when they are not.
+    pub(crate) schedule: Option<String>,
 }
 
 /// A field that cannot be carried out.
@@ -53,7 +56,8 @@ pub(crate) fn judge(world: &World) -> Judged {
     let resources = resources(world, &mut refused);
     let (size, class) = storage(world, &mut refused);
     let cache = cache(resources.as_ref());
-    let wanted = version.map(|version| Wanted { version, resources, cache, size, class });
+    let schedule = schedule(world, &mut refused);
+    let wanted = version.map(|version| Wanted { version, resources, cache, size, class, schedule });
     Judged { wanted, refused }
 }
 
@@ -115,6 +119,17 @@ fn resources(world: &World, refused: &mut Vec<Refusal>) -> Option<ResourceRequir
         format!("{name}: {:?} is no quantity such as 500m or 256Mi; what was set before stays", wrong.0);
     refused.push(Refusal { field: "spec.resources", why });
     world.deployment.as_ref()?.spec.template.spec.as_ref()?.containers.first()?.resources.clone()
+}
+
+fn schedule(world: &World, refused: &mut Vec<Refusal>) -> Option<String> {
+    let backup = world.app.spec.backup.as_ref().filter(|backup| backup.enabled)?;
+    let Err(wrong) = cron::check(&backup.schedule) else { return Some(backup.schedule.clone()) };
+    let live = world.schedule.as_ref().map(|live| live.spec.schedule.clone());
+    let stays = live
+        .as_ref()
+        .map_or_else(|| "there are no backups until then".into(), |live| format!("{live:?} stays"));
+    refused.push(Refusal { field: "spec.backup.schedule", why: format!("{wrong}; {stays}") });
+    live
 }
 
 fn cache(resources: Option<&ResourceRequirements>) -> u64 {
