@@ -22,8 +22,6 @@ mod picture;
 mod pods;
 mod schedule;
 mod stateful_set;
-#[cfg(test)]
-mod tests;
 mod turn;
 mod volumes;
 
@@ -86,3 +84,6 @@ async fn sleep_until(wake: Option<Timestamp>, now: Timestamp) {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

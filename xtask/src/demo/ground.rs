@@ -101,7 +101,12 @@ fn install(story: &Story, kubectl: &Kubectl, options: &Options) -> Result<()> {
     let home = kubectl.of(Some(HOME));
     story.command("kubectl apply -f deploy/install.yaml");
     let manifest = lab_manifest(&options.image)?;
+    let was_there = !home.field("deployment/capstan", ".metadata.name")?.is_empty();
     home.ask_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest)?;
+    if was_there {
+        // The image may be another one under the same name.
+        home.run(story, "rollout restart deployment capstan")?;
+    }
     rolled_out(story, &home, "capstan", "app.kubernetes.io/name=capstan")?;
     story.shown("it runs, non-root and without privileges, and does nothing until asked");
     home.show(story, "get pods")?;

@@ -108,7 +108,9 @@ fn is_path(code: &str) -> bool {
 /// The targets of Markdown links that stay in the repository.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
-    targets.filter(|target| !target.is_empty() && !target.contains("://"))
+    let ours = targets.filter(|target| !target.is_empty() && !target.contains("://"));
+    // From a directory below, a link goes up first; what it leads to must exist all the same.
+    ours.map(|target| target.trim_start_matches("../").trim_start_matches('/'))
 }
 
 /// Is `wanted` this file or a directory above it? From the root, or from any directory: a document may speak of `src/lib.rs` of the

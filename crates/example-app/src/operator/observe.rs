@@ -118,10 +118,11 @@ impl World {
         self.current_version().or_else(|| self.app.status.as_ref()?.data_version.clone())
     }
 
-    /// What a pod of the Job `name` waits for.
+    /// What a pod of the Job `name` waits for, if it is more than its next moment.
     pub(crate) fn job_waits(&self, name: &str) -> Option<String> {
+        let passing = |why: &str| why.starts_with("ContainersNotReady") || why.starts_with("PodCompleted");
         self.pods.iter().filter(|pod| belongs_to(pod, name)).find_map(|pod| match pod.readiness() {
-            Readiness::Waiting(why) => Some(why),
+            Readiness::Waiting(why) => (!passing(&why)).then_some(why),
             Readiness::Ready | Readiness::Failed(_) => None,
         })
     }

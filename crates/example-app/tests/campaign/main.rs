@@ -128,7 +128,9 @@ fn uninstalls() -> Scenario {
         .step("uninstall", uninstall)
 }
 
-const SCENARIOS: &[(&str, fn() -> Scenario)] = &[
+type Make = fn() -> Scenario;
+
+const SCENARIOS: &[(&str, Make)] = &[
     ("switching", switching),
     ("upgrade", upgrade),
     ("failing-upgrade", failing_upgrade),
