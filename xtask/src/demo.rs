@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         return ground::remove(&story, options);
     }
     let Ground { kubectl, hint } = ground::prepare(&story, options)?;
-    example_app::tell(&story, &kubectl)?;
+    example_app::tell(&story, &kubectl, &ground::manifest(&options.image)?)?;
     story.heading("And now you");
     story.say("The cluster is still there, with everything in it. Try:");
     hint.iter().for_each(|line| story.type_this(line));

@@ -20,8 +20,8 @@ pub(crate) const TRY: &[&str] = &[
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub(crate) fn tell(story: &Story, kubectl: &Kubectl) -> Result<()> {
-    let app = App { story, kubectl };
+pub(crate) fn tell(story: &Story, kubectl: &Kubectl, manifest: &str) -> Result<()> {
+    let app = App { story, kubectl, manifest };
     app.install()?;
     app.features()?;
     app.upgrade()?;
@@ -34,6 +34,8 @@ pub(crate) fn tell(story: &Story, kubectl: &Kubectl) -> Result<()> {
 struct App<'a> {
     story: &'a Story,
     kubectl: &'a Kubectl,
+    /// What installs Capstan.
+    manifest: &'a str,
 }
 
 impl App<'_> {
@@ -132,8 +134,8 @@ impl App<'_> {
             "jsonpath={.items[*].metadata.uid}",
         ];
         let before = self.kubectl.ask(&pods)?;
-        self.kubectl.ask(&["apply", "--server-side", "--force-conflicts", "-f", "deploy/install.yaml"])?;
         self.story.command("kubectl apply -f deploy/install.yaml");
+        home.ask_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], self.manifest)?;
         home.run(self.story, "rollout status deployment capstan --timeout=120s")?;
         ensure!(self.kubectl.ask(&pods)? == before, "a pod was restarted by the returning operator");
         self.story.shown("same pod, no restart");

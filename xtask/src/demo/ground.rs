@@ -100,9 +100,8 @@ fn install(story: &Story, kubectl: &Kubectl, options: &Options) -> Result<()> {
     );
     let home = kubectl.of(Some(HOME));
     story.command("kubectl apply -f deploy/install.yaml");
-    let manifest = lab_manifest(&options.image)?;
     let was_there = !home.field("deployment/capstan", ".metadata.name")?.is_empty();
-    home.ask_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest)?;
+    home.ask_with(&["apply", "--server-side", "--force-conflicts", "-f", "-"], &manifest(&options.image)?)?;
     if was_there {
         // The image may be another one under the same name.
         home.run(story, "rollout restart deployment capstan")?;
@@ -123,7 +122,7 @@ fn install(story: &Story, kubectl: &Kubectl, options: &Options) -> Result<()> {
 }
 
 /// The committed manifest, with the user's image.
-fn lab_manifest(image: &str) -> Result<String> {
+pub(crate) fn manifest(image: &str) -> Result<String> {
     let path = "deploy/install.yaml";
     let text = std::fs::read_to_string(crate::tree::root().join(path)).context(path)?;
     Ok(text.replace("capstan:dev", image))
