@@ -37,14 +37,6 @@ pub(crate) struct Options {
     down: bool,
 }
 
-impl Options {
-    /// On a lab of this name, with everything else as usual.
-    pub(crate) fn in_lab(name: &str) -> Self {
-        let (image, s3_image) = ("capstan:dev".into(), "capstan-s3:dev".into());
-        Self { context: None, image, s3_image, lab: name.into(), down: false }
-    }
-}
-
 pub(crate) fn run(options: &Options) -> Result<()> {
     let story = Story::begin();
     if options.down {

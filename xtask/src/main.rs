@@ -3,6 +3,7 @@
 mod cargo;
 mod commands;
 mod demo;
+mod excerpt;
 mod generate;
 mod image;
 #[cfg(test)]

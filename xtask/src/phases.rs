@@ -2,14 +2,16 @@
 #![expect(clippy::print_stdout, reason = "a long job tells where it is")]
 
 use std::{
-    process::Command,
+    fs,
+    io::{BufRead as _, BufReader},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, bail};
 use lab::Lab;
 
-use crate::{cargo, demo, image, lab::Timed, tree};
+use crate::{cargo, excerpt, image, lab::Timed, tree};
 
 /// The lab of the tests: not that of `make demo`, which may be in use.
 const LAB: &str = "test";
@@ -53,7 +55,7 @@ const PHASES: &[Phase] = &[
     },
     Phase { name: "contract", run: contract },
     Phase { name: "example-app", run: |_| tests("example-app") },
-    Phase { name: "demo", run: |_| demo::run(&demo::Options::in_lab(LAB)) },
+    Phase { name: "demo", run: |_| story() },
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -103,6 +105,32 @@ fn contract(options: &Options) -> Result<()> {
         arguments.push("--check");
     }
     on_the_lab(cargo::command(&arguments))
+}
+
+/// The demo, as a user sees it; and README.md shows nothing else.
+fn story() -> Result<()> {
+    let me = std::env::current_exe().context("where am I?")?;
+    let mut child = Command::new(me)
+        .args(["demo", "--lab", LAB])
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot tell")?;
+    let mut told = String::new();
+    for line in child.stdout.take().into_iter().flat_map(|output| BufReader::new(output).lines()) {
+        let line = line.context("the demo does not print text")?;
+        println!("{line}");
+        told += &line;
+        told.push('\n');
+    }
+    if !child.wait().context("the demo did not end")?.success() {
+        bail!("the demo failed, see above");
+    }
+    let readme = fs::read_to_string(tree::root().join("README.md")).context("README.md")?;
+    let wrong = excerpt::not_told(&readme, &told)?;
+    if !wrong.is_empty() {
+        bail!("README.md shows what the demo no longer says:\n  {}", wrong.join("\n  "));
+    }
+    Ok(())
 }
 
 fn tests(package: &str) -> Result<()> {

@@ -145,8 +145,7 @@ fn value(object: &impl Serialize) -> Result<Value> {
 }
 
 fn yaml(objects: &[Value]) -> Result<String> {
-    let documents: Result<Vec<String>, _> =
-        objects.iter().map(|object| serde_saphyr::to_string(object)).collect();
+    let documents: Result<Vec<String>, _> = objects.iter().map(serde_saphyr::to_string).collect();
     Ok(format!(
         "# Written by `capstan manifests`. Every field is as the code has it.\n---\n{}",
         documents?.join("---\n")

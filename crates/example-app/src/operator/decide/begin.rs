@@ -24,9 +24,9 @@ pub(crate) fn next(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Ope
 /// The wish in spec.restore, as one text.
 pub(crate) fn restore_wish(app: &ExampleApp) -> Option<String> {
     let restore = app.spec.restore.as_ref()?;
-    let (from, request) =
-        (restore.from.as_deref().unwrap_or("self"), restore.request.as_deref().unwrap_or("-"));
-    Some(format!("{} of {from}, request {request}", restore.backup))
+    let from = restore.from.as_ref().map(|from| format!(" of {from}")).unwrap_or_default();
+    let request = restore.request.as_ref().map(|request| format!(", request {request}")).unwrap_or_default();
+    Some(format!("{}{from}{request}", restore.backup))
 }
 
 /// A new instance that waits for the data that it is to be born from.
