@@ -53,11 +53,12 @@ impl Snapshot {
     /// Nothing of this lab, which was in `slot`, is there; and beside other labs the machine is as it was.
     pub(crate) fn compare(&self, name: &str, slot: u8) -> Check {
         let after = Self::take()?;
-        let others =
-            |line: &&String| (0..SLOTS).filter(|other| *other != slot).any(|other| belongs(line, other));
+        // Other labs come and go meanwhile, and one of them may have had this slot before.
+        let of_a_lab = |line: &&String| (0..SLOTS).any(|slot| belongs(line, slot));
+        let left = after.lines.iter().filter(|line| belongs(line, slot));
         let tuned = |line: &&String| line.starts_with("sysctl") || line.ends_with("/run/capstan-lab");
-        let changed: Vec<&String> =
-            self.lines.symmetric_difference(&after.lines).filter(|line| !others(line)).collect();
+        let elsewhere = self.lines.symmetric_difference(&after.lines).filter(|line| !of_a_lab(line));
+        let changed: Vec<&String> = left.chain(elsewhere).collect();
         let alone = [self, &after]
             .iter()
             .all(|snapshot| snapshot.lines.iter().any(|line| line.starts_with("sysctl")));
