@@ -70,7 +70,7 @@ impl App<'_> {
         self.story.heading("Upgrade, with a migration of the data");
         self.story.say("0.1.0 cannot read what 0.0.1 writes. It is asked for all the same.");
         self.patch(r#"{"spec": {"appVersion": "0.1.0"}}"#)?;
-        let why = self.message_with("0.0.2")?;
+        let why = self.refusal_with("0.0.2")?;
         self.story.shown(format!("refused, and nothing was touched: {why}"));
         self.story.say("So 0.0.2 first: backup, stop, migrate, start, verify.");
         self.patch(r#"{"spec": {"appVersion": "0.0.2"}}"#)?;
@@ -172,13 +172,16 @@ impl App<'_> {
             && self.kubectl.field("exampleapp/notes", available)? == "True")
     }
 
-    fn message_with(&self, text: &str) -> Result<String> {
-        self.story.until(&format!("a message about {text}"), PATIENCE, || {
-            let message = self.kubectl.field("exampleapp/notes", ".status.message")?;
+    /// What the spec is refused for, as soon as it is about this.
+    fn refusal_with(&self, text: &str) -> Result<String> {
+        self.story.until(&format!("a refusal about {text}"), PATIENCE, || {
+            let accepted = r#".status.conditions[?(@.type=="Accepted")].message"#;
+            let message = self.kubectl.field("exampleapp/notes", accepted)?;
             Ok(message.contains(text).then_some(message))
         })
     }
 
+    /// Why the upgrade failed, when everything is as it was before.
     fn rolled_back(&self) -> Result<String> {
         let mut told = String::new();
         self.story.until("the upgrade is rolled back", PATIENCE, || {
@@ -188,7 +191,7 @@ impl App<'_> {
                 self.story.progress(&message);
             }
             let failed = self.kubectl.field("exampleapp/notes", ".status.failedUpgrade.message")?;
-            Ok((!failed.is_empty() && self.is_up_to_date()?).then_some(message))
+            Ok((!failed.is_empty() && self.is_up_to_date()?).then_some(failed))
         })
     }
 
