@@ -1,6 +1,7 @@
 //! What a developer runs beside cargo: the lab, images, the demo, generated files. The tree's invariants are this crate's tests.
 
 mod cargo;
+mod clock;
 mod commands;
 mod demo;
 mod excerpt;

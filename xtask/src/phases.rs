@@ -5,13 +5,13 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     process::{Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
 use lab::Lab;
 
-use crate::{cargo, excerpt, image, lab::Timed, tree};
+use crate::{cargo, clock::now, excerpt, image, lab::Timed, tree};
 
 /// The lab of the tests: not that of `make demo`, which may be in use.
 const LAB: &str = "test";
@@ -180,9 +180,4 @@ impl Times {
         }
         println!("    {:>7.1}  in all", self.0.iter().map(|(_, took)| *took).sum::<Duration>().as_secs_f32());
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a program at a terminal has no other clock")]
-fn now() -> Instant {
-    Instant::now()
 }

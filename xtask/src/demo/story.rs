@@ -10,6 +10,8 @@ use std::{
 
 use anyhow::{Result, bail};
 
+use crate::clock::now;
+
 /// How often a condition is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -108,11 +110,6 @@ const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
 const BLUE: &str = "\x1b[34m";
 const GREEN: &str = "\x1b[32m";
-
-#[expect(clippy::disallowed_methods, reason = "a program at a terminal has no other clock")]
-fn now() -> Instant {
-    Instant::now()
-}
 
 #[expect(clippy::disallowed_methods, reason = "one thread, which has nothing else to do")]
 fn rest() {
