@@ -24,8 +24,7 @@ demo-down: setup ## Remove what the demo made
 	@cargo xtask demo --down $(if $(CONTEXT),--context '$(CONTEXT)')
 
 test: setup ## Run the tests
-	cargo test --workspace --quiet
-	cargo test --package kit --features otlp --lib --quiet telemetry
+	@cargo xtask test
 
 test-kubernetes: setup ## Run the tests that need a real Kubernetes, on the lab
 	@scripts/setup kubernetes

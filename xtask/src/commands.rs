@@ -19,6 +19,12 @@ pub(crate) enum Run {
     Image,
     /// Tell Capstan's story on a real Kubernetes: `make demo`.
     Demo(crate::demo::Options),
+    /// Run the tests, several programs at a time: `make test`.
+    Test {
+        /// Only test programs whose name contains this, for example `kit` or `kit test campaign`.
+        #[arg(default_value = "")]
+        only: String,
+    },
     /// Run the tests that need a real Kubernetes, phase by phase: `make test-kubernetes`.
     TestKubernetes(crate::phases::Options),
     /// Write the generated files anew: docs/reference, deploy, and the output in docs/kit.md.

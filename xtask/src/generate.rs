@@ -6,7 +6,10 @@ use std::{fs, io::ErrorKind};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::{cargo, tree};
+use crate::{
+    cargo::{self, Target},
+    tree,
+};
 
 /// What to do with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +37,12 @@ const FILES: &[Generated] = &[
 
 /// What our binary prints.
 fn capstan(arguments: &[&str]) -> Result<String> {
-    cargo::output(&[&["run", "--quiet", "--package", "capstan", "--"], arguments].concat())
+    cargo::output(Target::Binary("capstan"), arguments)
 }
 
 /// What the kit's tour prints, when it prints to no terminal.
 fn tour() -> Result<String> {
-    cargo::output(&["run", "--quiet", "--package", "kit", "--example", "tour"])
+    cargo::output(Target::Example("tour"), &[])
 }
 
 pub(crate) fn run(mode: Mode) -> Result<()> {

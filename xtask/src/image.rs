@@ -7,13 +7,11 @@ use lab::{
     images::{self, Ours, Tar},
 };
 
-use crate::{cargo, tree};
+use crate::release;
 
 /// Builds both programs and packs them. Quick when nothing changed.
 pub(crate) fn all(progress: &dyn Progress) -> Result<Vec<Tar>> {
-    progress.step("compiling capstan and the S3 server of tests and demo (release)");
-    cargo::run(&["build", "--quiet", "--release", "--locked", "--package", "capstan", "--package", "s3"])?;
-    let built = tree::root().join("target/release");
+    let built = release::programs(progress)?;
     let capstan = images::ours(Ours::Capstan, &built.join("capstan"), progress)?;
     let s3 = images::ours(Ours::S3, &built.join("s3"), progress)?;
     Ok(vec![capstan, s3])

@@ -11,6 +11,8 @@ mod image;
 mod invariants;
 mod lab;
 mod phases;
+mod release;
+mod tests;
 mod tree;
 
 use std::process::ExitCode;
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         commands::Run::Lab(command) => lab::run(command),
         commands::Run::Image => image::run(&lab::Timed::start()),
         commands::Run::Demo(options) => demo::run(&options),
+        commands::Run::Test { only } => tests::run(&only),
         commands::Run::TestKubernetes(options) => phases::run(&options),
         commands::Run::Generate { check: false } => generate::run(generate::Mode::Write),
         commands::Run::Generate { check: true } => generate::run(generate::Mode::Check),

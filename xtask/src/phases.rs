@@ -11,7 +11,13 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use lab::Lab;
 
-use crate::{cargo, clock::now, excerpt, image, lab::Timed, tree};
+use crate::{
+    cargo::{self, Target},
+    clock::now,
+    excerpt, image,
+    lab::Timed,
+    tree,
+};
 
 /// The lab of the tests: not that of `make demo`, which may be in use.
 const LAB: &str = "test";
@@ -39,22 +45,10 @@ struct Phase {
 const PHASES: &[Phase] = &[
     Phase {
         name: "lab",
-        run: |_| {
-            cargo::run(&[
-                "test",
-                "--package",
-                "lab",
-                "--features",
-                "kubernetes",
-                "--test",
-                "lab",
-                "--",
-                "--nocapture",
-            ])
-        },
+        run: |_| cargo::run(&["test", "--workspace", "--test", "lab", "--", "--nocapture"]),
     },
     Phase { name: "contract", run: contract },
-    Phase { name: "example-app", run: |_| tests("example-app") },
+    Phase { name: "example-app", run: |_| scenarios("example_app_on_kubernetes") },
     Phase { name: "demo", run: |_| story() },
 ];
 
@@ -99,12 +93,12 @@ fn up() -> Result<()> {
 fn contract(options: &Options) -> Result<()> {
     let me = std::env::current_exe().context("where am I?")?;
     let forget = format!("{0} lab compact --name {LAB} && {0} lab restart-api --name {LAB}", me.display());
-    let mut arguments = vec!["run", "--quiet", "--package", "contract", "--example", "contract", "--"];
-    arguments.extend(["--forget", &forget, "--table", "docs/contract.md"]);
+    let mut contract = Command::new(cargo::built(Target::Example("contract"))?);
+    contract.args(["--forget", &forget, "--table", "docs/contract.md"]);
     if !options.write_table {
-        arguments.push("--check");
+        contract.arg("--check");
     }
-    on_the_lab(cargo::command(&arguments))
+    on_the_lab(contract)
 }
 
 /// The demo, as a user sees it; and README.md shows nothing else.
@@ -133,21 +127,17 @@ fn story() -> Result<()> {
     Ok(())
 }
 
-fn tests(package: &str) -> Result<()> {
-    let arguments = [
+fn scenarios(test: &str) -> Result<()> {
+    // They wait for Kubernetes most of the time.
+    on_the_lab(cargo::command(&[
         "test",
-        "--package",
-        package,
-        "--features",
-        "kubernetes",
+        "--workspace",
         "--test",
-        "kubernetes",
+        test,
         "--",
         "--nocapture",
-        // They wait for Kubernetes most of the time.
-        "--test-threads=6",
-    ];
-    on_the_lab(cargo::command(&arguments))
+        "--test-threads=8",
+    ]))
 }
 
 fn on_the_lab(mut command: Command) -> Result<()> {

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::consistency::Cache;
+pub use self::triggers::Trigger;
 use self::{consistency::Consistency, worker::Worker};
 use crate::{
     Clock, Key, Reconciler, Scope,

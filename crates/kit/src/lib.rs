@@ -27,7 +27,7 @@
 //! # A complete operator
 //!
 //! This is `examples/greeter.rs`, whole. Tests run it through every crash and every stale read there is
-//! (`tests/campaign.rs`).
+//! (`tests/kit/campaign.rs`).
 //!
 //! ```no_run
 #![doc = include_str!("../examples/greeter.rs")]
@@ -43,6 +43,7 @@ mod confirm;
 mod context;
 mod controller;
 mod create;
+mod delete;
 mod error;
 mod events;
 mod finalize;
@@ -71,7 +72,7 @@ pub mod webhook;
 pub use apply::{APPLIED, Diff, Difference, Labels, Precious, Pruned, diff, own, quantity};
 pub use clock::Clock;
 pub use context::Context;
-pub use controller::{Controller, ControllerOptions};
+pub use controller::{Controller, ControllerOptions, Trigger};
 pub use error::{Error, Result};
 pub use events::{Event, Events, Recorder, Reporter};
 pub use informer::{Change, Informer, Select, Store, Subscription, Undecodable};

@@ -1,10 +1,9 @@
-//! What the operator says about itself while it runs: logs to stderr, and traces to a collector (feature `otlp`).
+//! What the operator says about itself while it runs: logs to stderr, and traces to a collector.
 //!
 //! Invariant: what is logged is names, counts and reasons, never the content of an object: neither a request's body nor a
 //! key ever reaches a log line, at any level.
 
 mod filter;
-#[cfg(feature = "otlp")]
 mod otlp;
 
 use std::{
@@ -49,7 +48,7 @@ pub struct Options {
     pub format: LogFormat,
     /// Which of them are written.
     pub filter: Filter,
-    /// The collector that takes traces; `None` for no traces. Needs the feature `otlp`.
+    /// The collector that takes traces; `None` for no traces.
     pub otlp_endpoint: Option<http::Uri>,
 }
 
@@ -73,7 +72,6 @@ pub enum StartError {
 #[derive(Debug)]
 #[must_use = "traces that are not flushed are lost"]
 pub struct Telemetry {
-    #[cfg(feature = "otlp")]
     traces: Option<otlp::Traces>,
 }
 
@@ -82,32 +80,20 @@ pub fn start(options: &Options) -> Result<Telemetry, StartError> {
     let ansi = options.format == LogFormat::Text && io::stderr().is_terminal();
     let registry = tracing_subscriber::registry().with(logs(options, io::stderr, ansi));
 
-    #[cfg(feature = "otlp")]
-    let (registry, telemetry) = {
-        let traces = match &options.otlp_endpoint {
-            None => None,
-            Some(endpoint) => Some(otlp::Traces::start(endpoint, &options.service, otlp::TIMEOUT)?),
-        };
-        (registry.with(traces.as_ref().map(otlp::Traces::layer)), Telemetry { traces })
+    let traces = match &options.otlp_endpoint {
+        None => None,
+        Some(endpoint) => Some(otlp::Traces::start(endpoint, &options.service, otlp::TIMEOUT)?),
     };
-    #[cfg(not(feature = "otlp"))]
-    let telemetry = match &options.otlp_endpoint {
-        None => Telemetry {},
-        Some(endpoint) => {
-            let why = "this build has no OpenTelemetry; build it with the feature `otlp`".into();
-            return Err(StartError::Traces { endpoint: endpoint.clone(), why });
-        }
-    };
+    let registry = registry.with(traces.as_ref().map(otlp::Traces::layer));
 
     tracing::subscriber::set_global_default(registry).map_err(|_| StartError::Twice)?;
     std::panic::set_hook(Box::new(log_panic));
-    Ok(telemetry)
+    Ok(Telemetry { traces })
 }
 
 impl Telemetry {
     /// Sends what is left of the traces, for a few seconds at most.
     pub async fn stop(self) {
-        #[cfg(feature = "otlp")]
         if let Some(traces) = self.traces {
             traces.stop().await;
         }
@@ -120,7 +106,6 @@ impl Telemetry {
 /// warnings are logged.
 pub fn reconcile_span(controller: &str, key: &Key) -> Span {
     let span = tracing::error_span!("reconcile", controller, %key, result = Empty, trace_id = Empty);
-    #[cfg(feature = "otlp")]
     otlp::record_trace_id(&span);
     span
 }

@@ -10,23 +10,24 @@ mod slim {
 }
 
 #[allow(dead_code, unreachable_pub, reason = "the tests use a part of it")]
+#[path = "."]
 mod informer {
     mod blame {
         pub(super) fn explain(_: &[u8], error: &serde_json::Error) -> String {
             error.to_string()
         }
     }
-    #[path = "../../src/informer/content.rs"]
+    #[path = "../src/informer/content.rs"]
     mod content;
-    #[path = "../../src/informer/health.rs"]
+    #[path = "../src/informer/health.rs"]
     mod health;
-    #[path = "../../src/informer/index.rs"]
+    #[path = "../src/informer/index.rs"]
     mod index;
-    #[path = "../../src/informer/object.rs"]
+    #[path = "../src/informer/object.rs"]
     mod object;
-    #[path = "../../src/informer/store.rs"]
+    #[path = "../src/informer/store.rs"]
     mod store;
-    #[path = "../../src/informer/subscribe.rs"]
+    #[path = "../src/informer/subscribe.rs"]
     mod subscribe;
 
     mod sync {

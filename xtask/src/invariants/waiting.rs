@@ -26,11 +26,11 @@ pub(super) fn ignored(files: &[File]) -> Vec<String> {
 const LOOKS_AGAIN: &[&str] = &["crates/lab/tests/lab/main.rs"];
 
 pub(super) fn sleeping(files: &[File]) -> Vec<String> {
-    let mut targets: BTreeMap<&str, Vec<Tests<'_>>> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Vec<Tests<'_>>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.is_rust() && !LOOKS_AGAIN.contains(&file.path.as_str())) {
-        targets.entry(target(&file.path)).or_default().push(Tests::of(file));
+        groups.entry(group(file)).or_default().push(Tests::of(file));
     }
-    targets.values().flat_map(|tests| sleeping_target(tests)).collect()
+    groups.values().flat_map(|tests| sleeping_group(tests)).collect()
 }
 
 /// The lines of a file that only tests run, with their numbers.
@@ -47,7 +47,7 @@ impl<'t> Tests<'t> {
     }
 }
 
-fn sleeping_target(tests: &[Tests<'_>]) -> Vec<String> {
+fn sleeping_group(tests: &[Tests<'_>]) -> Vec<String> {
     let lines = || tests.iter().flat_map(|file| &file.lines).map(|(_, line)| *line);
     let mut live = lines().filter(|line| line.contains("#[tokio::test") && !paused(line));
     // A test that makes its own runtime says `.start_paused(true)`.
@@ -81,13 +81,16 @@ fn test_attribute<'t>(before: &[(usize, &'t str)]) -> Option<&'t str> {
     attributes.find(|line| line.starts_with("#[tokio::test"))
 }
 
-/// `crates/kit/tests/lead/world.rs` belongs to `crates/kit/tests/lead`; a file in `src` is its own.
-fn target(path: &str) -> &str {
-    let Some((krate, rest)) = path.split_once("/tests/").filter(|_| !path.contains("/src/")) else {
-        return path;
-    };
-    let name = rest.split(['/', '.']).next().unwrap_or(rest);
-    path.get(..krate.len() + "/tests/".len() + name.len()).unwrap_or(path)
+/// What does not say itself how time goes there goes with the module that it is a part of: `tests/kit/lead/world.rs` with `tests/kit/lead.rs`, and
+/// `tests/lab/faults.rs` with `tests/lab/main.rs`.
+fn group(file: &File) -> &str {
+    let path = file.path.as_str();
+    let directory = path.rsplit_once('/').map_or(path, |(directory, _)| directory);
+    let says = file.lines().any(|(_, line)| line.contains("#[tokio::test") || line.contains("start_paused"));
+    match path.strip_suffix(".rs") {
+        Some(stem) if !path.contains("/tests/") || says && !stem.ends_with("/main") => stem,
+        _ => directory,
+    }
 }
 
 fn sleeps(line: &str) -> bool {
@@ -146,6 +149,7 @@ mod tests {
         let shared = format!("async fn settle() {{\n{SLEEP}}}\n");
         let (paused, live) = ("#[tokio::test(start_paused = true)]\n", "#[tokio::test]\n");
         assert!(found(&[("a/tests/b/main.rs", paused), ("a/tests/b/world.rs", &shared)]).is_empty());
+        assert!(found(&[("a/tests/b/c.rs", paused), ("a/tests/b/c/world.rs", &shared)]).is_empty());
         assert_eq!(
             found(&[("a/tests/c.rs", paused), ("a/tests/b/world.rs", &shared)]),
             ["a/tests/b/world.rs:2"]

@@ -1,7 +1,8 @@
 //! Decide: from the picture and the time to a plan. No client, no clock, no randomness.
 //!
 //! Invariants: an operation's step is written to the status before anything of it is done (a plan either latches or acts);
-//! at most one disruptive task per plan; no plan deletes a claim; a version whose gate refuses is never started.
+//! the claim says which version its data has before the status does, as only the claim is left to whoever comes after this
+//! ExampleApp; at most one disruptive task per plan; no plan deletes a claim; a version whose gate refuses is never started.
 
 pub(crate) mod begin;
 mod cron;
@@ -90,7 +91,7 @@ pub(crate) fn decide(world: &World, now: Timestamp) -> Plan {
     };
     if on_record(&status) != on_record(&known) {
         // Which data it is, and of which version, is on record before anything is done with it.
-        return Plan { status, refused, ..Plan::default() };
+        return Plan { tasks: mark_claim(world, &wanted, &status), status, refused, ..Plan::default() };
     }
     let news = match &status.operation {
         None => begin::next(world, &wanted, now).map(News::Began),
@@ -112,7 +113,8 @@ pub(crate) fn decide(world: &World, now: Timestamp) -> Plan {
     };
     if let Some(news) = news {
         remember(&mut status, &news, now);
-        return Plan { status, news: Some(news), refused, ..Plan::default() };
+        let tasks = mark_claim(world, &wanted, &status);
+        return Plan { tasks, status, news: Some(news), refused, ..Plan::default() };
     }
     let replicas = replicas(world, &mut status, now);
     let tasks = tasks(world, &wanted, status.operation.as_ref(), replicas);
@@ -214,8 +216,10 @@ fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas
     if !world.has_secret {
         tasks.push(Task::Password(Box::new(build::secret(world))));
     }
-    if world.claim_name == names::claim(&world.app) && world.app.spec.storage.existing_claim.is_none() {
-        tasks.push(Task::Claim(Box::new(build::claim(world, wanted))));
+    if has_own_claim(world) {
+        let moved = operation.filter(|operation| operation.step == Step::Start && operation.from.is_some());
+        let version = moved.map(|operation| operation.to.clone()).or_else(|| world.current_version());
+        tasks.push(Task::Claim(Box::new(build::claim(world, wanted, version))));
     }
     tasks.push(Task::Service(Box::new(build::service(world))));
     tasks.push(Task::Deployment(Box::new(build::deployment(world, wanted, &version, replicas))));
@@ -227,6 +231,21 @@ fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas
     });
     tasks.extend(operation.and_then(|operation| job(world, operation)));
     tasks
+}
+
+/// The claim with the version that the status is about to name, unless it has it already.
+fn mark_claim(world: &World, wanted: &Wanted, status: &ExampleAppStatus) -> Vec<Task> {
+    let Some(claim) = world.claim.as_ref().filter(|_| has_own_claim(world)) else { return Vec::new() };
+    if status.current_version.is_none()
+        || claim.annotations().get(names::DATA_VERSION) == status.current_version.as_ref()
+    {
+        return Vec::new();
+    }
+    vec![Task::Claim(Box::new(build::claim(world, wanted, status.current_version.clone())))]
+}
+
+fn has_own_claim(world: &World) -> bool {
+    world.claim_name == names::claim(&world.app) && world.app.spec.storage.existing_claim.is_none()
 }
 
 /// The Job of this step, unless it is there already.

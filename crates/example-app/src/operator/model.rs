@@ -86,6 +86,7 @@ impl Model {
         for task in &plan.tasks {
             self.carry_out(task);
         }
+        self.check_claim();
         plan
     }
 
@@ -95,7 +96,8 @@ impl Model {
         assert!(disruptive <= 1, "two disruptive tasks at once:\n{plan}");
         let known = self.world.app.status.as_ref().and_then(|status| status.operation.clone());
         let latches = plan.status.operation != known;
-        assert!(!latches || plan.tasks.is_empty(), "acts on a step that is not on record:\n{plan}");
+        let acts = plan.tasks.iter().any(|task| !matches!(task, Task::Claim(_)));
+        assert!(!latches || !acts, "acts on a step that is not on record:\n{plan}");
         for task in &plan.tasks {
             match task {
                 Task::RunAlone(_) => assert!(self.world.pods.is_empty(), "not alone on the volume:\n{plan}"),
@@ -108,6 +110,19 @@ impl Model {
                 _ => {}
             }
         }
+    }
+
+    /// The ExampleApp may be deleted at any moment: who finds its claim must find the truth on it.
+    fn check_claim(&self) {
+        let served = self.world.status().current_version;
+        let Some(claim) = self.world.claim.as_ref().filter(|_| served.is_some()) else { return };
+        let told = claim.annotations().get(names::DATA_VERSION).map(|it| versions::find(it).unwrap().format);
+        let settled = self.world.status().operation.is_none();
+        assert!(
+            !settled || self.data.is_none() || told == self.data,
+            "{told:?} on the claim, {:?} on the volume",
+            self.data
+        );
     }
 
     fn carry_out(&mut self, task: &Task) {

@@ -103,8 +103,12 @@ impl World {
 
     /// The version that has been seen to serve the data; nothing before the first pod was ready.
     pub(crate) fn current_version(&self) -> Option<String> {
-        let latched = self.app.status.as_ref().and_then(|status| status.current_version.clone());
-        let on_claim = || self.claim.as_ref()?.annotations().get(names::DATA_VERSION).cloned();
+        let status = self.app.status.as_ref();
+        let latched = status.and_then(|status| status.current_version.clone());
+        // For an ExampleApp that finds the claim of another; once it has a memory of its own, the claim follows that.
+        let is_new = status.is_none_or(|status| status.data_version.is_none());
+        let claim = self.claim.as_ref().filter(|_| is_new);
+        let on_claim = || claim?.annotations().get(names::DATA_VERSION).cloned();
         latched.or_else(on_claim).or_else(|| self.adopted_version())
     }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{
     http::{self as web, Answer},
-    patience::{Beside, PATIENCE, until, when},
+    patience::{Beside, LONG, PATIENCE, until, when},
     world::World,
 };
 
@@ -139,6 +139,18 @@ impl App<'_> {
             })
             .await;
         with_reason(&app, reason).unwrap().message
+    }
+
+    /// Waits until a backup was made for this request; gives its key.
+    pub(crate) async fn has_saved(&self, request: &str) -> String {
+        let done = self
+            .until(&format!("the backup {request} is made"), LONG, |app| {
+                let status = app.status.as_ref().unwrap();
+                let made = status.backup.as_ref().is_some_and(|it| it.request.as_deref() == Some(request));
+                status.operation.is_none() && made
+            })
+            .await;
+        done.status.unwrap().backup.unwrap().last_backup.unwrap()
     }
 
     /// Waits until an event of this reason was told.

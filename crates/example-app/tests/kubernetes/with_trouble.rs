@@ -26,15 +26,22 @@ use crate::{
 const MINUTE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn without_an_operator_the_app_goes_on_and_its_return_restarts_nothing() {
+async fn without_an_operator_apps_go_on_and_can_be_removed_and_its_return_restarts_nothing() {
     trouble(async |world| {
         world.with_store().await;
-        let app = world.app("notes");
+        let [app, kept, gone] = ["notes", "kept", "gone"].map(|name| world.app(name));
         app.create(json!({"appVersion": "0.0.2", "backup": backup()})).await;
-        app.runs("0.0.2").await;
+        kept.create(json!({"appVersion": "0.0.2"})).await;
+        gone.create(json!({"appVersion": "0.0.2", "deletionPolicy": "Delete"})).await;
+        for app in [&app, &kept, &gone] {
+            app.runs("0.0.2").await;
+        }
         app.write_notes().await;
+        kept.write_notes().await;
         operator::scale(world, 0).await;
 
+        kept.delete().await;
+        gone.delete().await;
         let pod = app.one_pod().await;
         world.api::<Pod>().delete(&pod.name_any(), &DeleteParams::default()).await.unwrap();
         until("another pod is there", PATIENCE, async || {
@@ -51,6 +58,10 @@ async fn without_an_operator_the_app_goes_on_and_its_return_restarts_nothing() {
             .patch("notes-backup", &PatchParams::default(), &Patch::Merge(due))
             .await
             .unwrap();
+        for (app, claim) in [(&kept, true), (&gone, false)] {
+            app.is_gone().await;
+            rest(world, app, claim).await;
+        }
         let key = world.new_object("", &[], LONG).await;
 
         let pods = app.incarnations().await;
@@ -70,27 +81,6 @@ async fn without_an_operator_the_app_goes_on_and_its_return_restarts_nothing() {
         let schedule = world.api::<CronJob>().get("notes-backup").await.unwrap().spec.schedule;
         assert_eq!(schedule, "0 3 * * *", "what was changed meanwhile is put right");
         app.has_its_notes().await;
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn without_an_operator_it_can_be_removed() {
-    trouble(async |world| {
-        let (kept, gone) = (world.app("kept"), world.app("gone"));
-        kept.create(json!({"appVersion": "0.0.2"})).await;
-        gone.create(json!({"appVersion": "0.0.2", "deletionPolicy": "Delete"})).await;
-        kept.runs("0.0.2").await;
-        gone.runs("0.0.2").await;
-        kept.write_notes().await;
-        operator::scale(world, 0).await;
-        kept.delete().await;
-        gone.delete().await;
-        kept.is_gone().await;
-        gone.is_gone().await;
-        rest(world, &kept, true).await;
-        rest(world, &gone, false).await;
-        operator::scale(world, 2).await;
         kept.create(json!({"appVersion": "0.0.2"})).await;
         kept.runs("0.0.2").await;
         kept.has_its_notes().await;
@@ -98,52 +88,58 @@ async fn without_an_operator_it_can_be_removed() {
     .await;
 }
 
+/// Three apps at once, so that each operator that dies leaves something half-done.
 #[tokio::test]
 async fn operators_that_die_every_five_seconds_end_where_others_do() {
     trouble(async |world| {
         world.with_store().await;
-        let app = world.app("notes");
-        app.create(json!({"appVersion": "0.0.1", "backup": backup()})).await;
-        app.runs("0.0.1").await;
-        app.write_notes().await;
+        let apps = ["upgraded", "saved", "restored"].map(|name| world.app(name));
+        let [upgraded, saved, restored] = &apps;
+        upgraded.create(json!({"appVersion": "0.0.1", "backup": backup()})).await;
+        saved.create(json!({"appVersion": "0.0.2", "backup": backup()})).await;
+        restored.create(json!({"appVersion": "0.0.2", "backup": backup()})).await;
+        upgraded.runs("0.0.1").await;
+        for app in [saved, restored] {
+            app.runs("0.0.2").await;
+        }
+        for app in &apps {
+            app.write_notes().await;
+        }
+        restored.patch(json!({"backup": {"request": "before-trouble"}})).await;
+        let key = restored.has_saved("before-trouble").await;
+        restored.write("milk", "spilt").await;
 
         let place = world.elsewhere(&world.namespace);
         let killer = Beside::every(Duration::from_secs(5), move || {
             let world = place.elsewhere(&place.namespace);
             async move { operator::kill_one(&world).await }
         });
-        app.patch(json!({"appVersion": "0.0.2"})).await;
-        app.runs_within("0.0.2", LONG).await;
-        app.has_its_notes().await;
-        app.patch(json!({"backup": {"request": "amid-trouble"}})).await;
-        let done = app
-            .until("the backup is made", LONG, |app| {
-                let status = app.status.as_ref().unwrap();
-                status.operation.is_none()
-                    && status.backup.as_ref().is_some_and(|it| it.request.as_deref() == Some("amid-trouble"))
-            })
-            .await;
-        let key = done.status.unwrap().backup.unwrap().last_backup.unwrap();
-        app.write("milk", "spilt").await;
-        app.patch(json!({"restore": {"backup": key}})).await;
-        app.until("it is restored", LONG, |app| app.status.as_ref().unwrap().restored.is_some()).await;
-        app.runs_within("0.0.2", LONG).await;
+        upgraded.patch(json!({"appVersion": "0.0.2"})).await;
+        saved.patch(json!({"backup": {"request": "amid-trouble"}})).await;
+        restored.patch(json!({"restore": {"backup": key}})).await;
+        upgraded.runs_within("0.0.2", LONG).await;
+        saved.has_saved("amid-trouble").await;
+        restored.until("it is restored", LONG, |app| app.status.as_ref().unwrap().restored.is_some()).await;
+        restored.runs_within("0.0.2", LONG).await;
         let killed = killer.stop();
         assert!(killed.len() >= 3, "hardly any trouble: {killed:?}");
         println!("    {} operators were killed", killed.len());
 
-        app.has_its_notes().await;
-        let status = app.object().await.status.unwrap();
-        assert_eq!(
-            (status.operations, status.failed_upgrade, status.failed_restore),
-            (Some(3), None, None),
-            "each was done once"
-        );
+        for (app, operations) in [(upgraded, 1), (saved, 1), (restored, 2)] {
+            app.has_its_notes().await;
+            let status = app.object().await.status.unwrap();
+            assert_eq!(
+                (status.operations, status.failed_upgrade, status.failed_restore),
+                (Some(operations), None, None),
+                "{}: each was done once",
+                app.name
+            );
+        }
         let (own, safety) = (world.objects(&world.namespace).await, world.objects("before-restore").await);
         assert_eq!(
             (own.len(), safety.len()),
-            (2, 1),
-            "one before the upgrade, one on demand, one before the restore: {own:?} {safety:?}"
+            (3, 1),
+            "one before the upgrade, two on demand, one before the restore: {own:?} {safety:?}"
         );
     })
     .await;

@@ -5,9 +5,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use kube::api::{DeleteParams, Preconditions};
-
-use crate::{Context, Key, KindId, Result, Row, call::Target};
+use crate::{Context, Error, Key, KindId, Result, Row};
 
 /// Kinds whose objects hold what cannot be made again.
 const PRECIOUS: &[(&str, &str)] = &[
@@ -51,20 +49,14 @@ impl Context {
     ) -> Result<Pruned> {
         let mut pruned = Pruned::default();
         for doomed in unwanted(owner_uid, children, keep) {
-            let target = Target { kind: R::kind(), key: doomed.key };
-            if precious == Precious::Spare && is_precious(&target.kind) {
-                pruned.spared.push(target.key);
+            let key = doomed.key();
+            if precious == Precious::Spare && is_precious(&R::kind()) {
+                pruned.spared.push(key);
                 continue;
             }
-            let params = DeleteParams::background().preconditions(doomed.preconditions);
-            let request = target.request().delete(target.key.name(), &params);
-            match self.write("delete", &target, request).await {
-                Ok(_) => {
-                    self.applied.forget(&doomed.uid);
-                    pruned.deleted.push(target.key);
-                }
-                Err(error) if error.code() == Some(404) => pruned.deleted.push(target.key),
-                Err(error) if error.code() == Some(409) => pruned.later.push(target.key),
+            match self.delete(doomed).await {
+                Ok(_) => pruned.deleted.push(key),
+                Err(Error::Stale { .. }) => pruned.later.push(key),
                 Err(error) => return Err(error),
             }
         }
@@ -72,28 +64,12 @@ impl Context {
     }
 }
 
-struct Doomed {
-    key: Key,
-    uid: String,
-    preconditions: Preconditions,
-}
-
-fn unwanted<R: Row>(owner_uid: &str, children: &[Arc<R>], keep: &[Key]) -> Vec<Doomed> {
+fn unwanted<'a, R: Row>(owner_uid: &str, children: &'a [Arc<R>], keep: &[Key]) -> Vec<&'a R> {
     let keep: BTreeSet<&Key> = keep.iter().collect();
-    let mut doomed: Vec<Doomed> = children
-        .iter()
-        .filter(|row| !owner_uid.is_empty() && row.controller().is_some_and(|owner| owner.uid == owner_uid))
-        .map(|row| Doomed {
-            key: row.key(),
-            uid: row.uid().to_owned(),
-            preconditions: Preconditions {
-                uid: Some(row.uid().to_owned()),
-                resource_version: Some(row.resource_version()).filter(|v| *v != 0).map(|v| v.to_string()),
-            },
-        })
-        .filter(|doomed| !keep.contains(&doomed.key))
-        .collect();
-    doomed.sort_by(|a, b| a.key.cmp(&b.key));
+    let ours = |row: &&R| row.controller().is_some_and(|owner| owner.uid == owner_uid);
+    let mut doomed: Vec<&R> = children.iter().map(|row| &**row).filter(ours).collect();
+    doomed.retain(|row| !owner_uid.is_empty() && !keep.contains(&row.key()));
+    doomed.sort_by_key(|row| row.key());
     doomed
 }
 

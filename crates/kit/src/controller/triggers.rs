@@ -1,6 +1,6 @@
-//! What makes an object due: its own change, a change of what it owns, a change of what it looks at.
+//! What makes an object due: its own change, a change of what it owns, a change of what it looks at, or news from elsewhere.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Cache, Controller};
 use crate::{
@@ -9,7 +9,35 @@ use crate::{
     queue::{Priority, Queue},
 };
 
+/// Makes objects due for news that no watch brings, for example that a connection to the application broke. Clones trigger the
+/// same controller.
+#[derive(Clone, Default)]
+pub struct Trigger(Arc<OnceLock<Arc<Queue<Key>>>>);
+
+impl Trigger {
+    /// Reconciles the object `key` soon. Before a controller [hears](Controller::hears) it, nobody does: then everything is due
+    /// anyway.
+    pub fn due(&self, key: &Key) {
+        if let Some(queue) = self.0.get() {
+            queue.add(key.clone(), Priority::NORMAL);
+        }
+    }
+}
+
+impl std::fmt::Debug for Trigger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Trigger")
+    }
+}
+
 impl<R: Reconciler> Controller<R> {
+    /// Also reconciles the objects that `trigger` names. A trigger is heard by one controller: the first.
+    #[must_use]
+    pub fn hears(self, trigger: &Trigger) -> Self {
+        trigger.0.set(self.queue.clone()).ok();
+        self
+    }
+
     /// Also reconciles the owner when an object that it controls changes or goes.
     #[must_use]
     pub fn owns<C: Row>(self, children: &Store<C>) -> Self {

@@ -127,7 +127,6 @@ fn a_bad_value_is_refused_with_an_example() {
     "#]].assert_eq(&error("--log-level=verbose"));
 }
 
-#[cfg(feature = "otlp")]
 #[test]
 fn an_endpoint_for_traces_is_a_plain_http_url_and_its_password_is_never_repeated() {
     assert!(config(&["--otlp-endpoint=http://collector:4318"]).telemetry.otlp_endpoint.is_some());
@@ -135,17 +134,6 @@ fn an_endpoint_for_traces_is_a_plain_http_url_and_its_password_is_never_repeated
         let errors = parse(&["--otlp-endpoint", url]).validate("capstan").unwrap_err().to_string();
         assert!(errors.starts_with("--otlp-endpoint: ") && !errors.contains("hunter2"), "{errors}");
     }
-}
-
-#[cfg(not(feature = "otlp"))]
-#[test]
-fn a_build_without_traces_says_so() {
-    refused(
-        &["--otlp-endpoint=http://collector:4318"],
-        &expect![
-            "--otlp-endpoint: this build cannot send traces. Leave it out, or build with the feature `otlp`"
-        ],
-    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The lab itself, on a real machine: what it promises, check after check, each with its time.
 //!
-//! One lab serves most checks, so they run in order in one program: `cargo test -p lab --features kubernetes`. With `up NAME`
+//! One lab serves most checks, so they run in order in one program: `cargo test --workspace --test lab`. With `up NAME`
 //! the program brings a lab up and ends: that is what the checks kill.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a test program reports on its output")]
 

@@ -10,11 +10,11 @@ use crate::{
     operator::{decide::spec::Wanted, names, observe::World},
 };
 
-pub(crate) fn claim(world: &World, wanted: &Wanted) -> PersistentVolumeClaim {
+/// `version` is that of the data, as far as it is known.
+pub(crate) fn claim(world: &World, wanted: &Wanted, version: Option<String>) -> PersistentVolumeClaim {
     let app = &*world.app;
     let mut metadata = names::meta(app, names::claim(app), names::APP);
-    let version = world.current_version().map(|version| [(names::DATA_VERSION.to_owned(), version)].into());
-    metadata.annotations = version;
+    metadata.annotations = version.map(|version| [(names::DATA_VERSION.to_owned(), version)].into());
     // Access modes cannot change: a claim that is taken over keeps its own.
     let live = world.claim.as_ref().and_then(|claim| claim.spec.as_ref()?.access_modes.clone());
     let claim = PersistentVolumeClaim {

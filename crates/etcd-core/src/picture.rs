@@ -1,0 +1,296 @@
+//! The picture: all that is known about a cluster at one moment, as plain data.
+//!
+//! Whoever takes it reads Kubernetes first and etcd afterwards. A StatefulSet exists only for a member that was added before, so
+//! one that is in the picture and not in its member list has left for certain.
+
+use std::collections::BTreeMap;
+
+use etcd_types::{EtcdClusterSpec, EtcdClusterStatus};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{ClusterId, MemberId, Serial, Template, Version};
+
+/// All that is known about a cluster at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// Which EtcdCluster this is about.
+    pub cluster: Cluster,
+    /// What the user asks for, as it was written.
+    pub spec: EtcdClusterSpec,
+    /// What was reported last; empty when there is none.
+    pub status: EtcdClusterStatus,
+    /// The ConfigMap `<name>-identity`, if it is there and of this cluster's UID.
+    pub latch: Option<Latch>,
+    /// Every number for which Kubernetes has a StatefulSet, a pod or a claim of this UID.
+    pub members: BTreeMap<Serial, Member>,
+    /// Claims that carry this cluster's name and another UID: an earlier cluster left them behind.
+    pub earlier: BTreeMap<Serial, Claim>,
+    /// What etcd says.
+    pub etcd: Etcd,
+    /// The certificates.
+    pub certificates: Certificates,
+    /// What stands in the way of making objects, a sentence each: "Service db-client exists and is not ours …".
+    pub blocked: Vec<String>,
+}
+
+/// Which EtcdCluster it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cluster {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID, which is also etcd's `--initial-cluster-token`.
+    pub uid: String,
+    /// `metadata.generation`.
+    pub generation: Option<i64>,
+    /// Whether it has a deletion timestamp.
+    pub deleting: bool,
+}
+
+/// What must be remembered when the status is lost: the content of the ConfigMap `<name>-identity`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Latch {
+    /// The cluster's ID, as soon as a live member list said it.
+    pub cluster_id: Option<ClusterId>,
+    /// The highest number that was given to a member; 0 before the first.
+    pub latest_serial: u64,
+    /// Who founds the cluster, or founded it.
+    pub founders: Vec<Serial>,
+}
+
+/// What Kubernetes has for one member.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Member {
+    /// Its StatefulSet.
+    pub stateful_set: Option<StatefulSet>,
+    /// Its pod.
+    pub pod: Option<Pod>,
+    /// Its claim. Always `None` with `Medium::Memory`.
+    pub claim: Option<Claim>,
+}
+
+/// A member's StatefulSet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatefulSet {
+    /// `metadata.uid`, for preconditions.
+    pub uid: String,
+    /// Whether it has a deletion timestamp.
+    pub deleting: bool,
+    /// The annotation with the template that it was built from; nothing if it cannot be read.
+    pub template: Option<Template>,
+}
+
+/// A member's pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pod {
+    /// `metadata.uid`, for preconditions.
+    pub uid: String,
+    /// Whether it has a deletion timestamp.
+    pub deleting: bool,
+    /// The `Ready` condition: `/readyz` of etcd, asked by the kubelet.
+    pub ready: bool,
+    /// Whether its container runs now.
+    pub running: bool,
+    /// Why its container waits: `ImagePullBackOff`, `CrashLoopBackOff`, `CreateContainerConfigError` …, with the message.
+    pub waiting: Option<Waiting>,
+    /// Why no node takes it: the message of `PodScheduled=False`.
+    pub unschedulable: Option<String>,
+    /// How often its container was restarted.
+    pub restarts: u32,
+    /// How its container ended the last time, if it ever did.
+    pub last_exit: Option<Exit>,
+    /// The node that it was given to.
+    pub node: Option<Node>,
+    /// The annotation with [`Template::fingerprint`] that it was made with.
+    pub template: Option<String>,
+    /// The annotation with [`Start::fingerprint`](crate::Start::fingerprint) that it was made with.
+    pub start: Option<String>,
+}
+
+/// Why a container waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// Kubernetes' word for it.
+    pub reason: String,
+    /// Its sentence.
+    pub message: String,
+}
+
+/// How a container ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code.
+    pub code: i32,
+    /// Kubernetes' word: `OOMKilled`, `Error` …
+    pub reason: String,
+    /// The end of its log (`terminationMessagePolicy: FallbackToLogsOnError`).
+    pub message: String,
+}
+
+/// A node that a pod or a volume is bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// How it is.
+    pub state: NodeState,
+}
+
+/// How a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeState {
+    /// Its kubelet says it is well.
+    Ready,
+    /// Its kubelet does not, or nobody hears from it.
+    NotReady,
+    /// There is no such node any more.
+    Gone,
+}
+
+/// A member's claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// `metadata.uid`, for preconditions.
+    pub uid: String,
+    /// Whether it has a deletion timestamp.
+    pub deleting: bool,
+    /// `status.phase`.
+    pub phase: ClaimPhase,
+    /// Whether it carries this operator's labels and annotations. One that does not was made by somebody else.
+    pub ours: bool,
+    /// The annotation that says what it is.
+    pub state: ClaimState,
+    /// The annotation with the cluster ID whose data it holds.
+    pub cluster_id: Option<ClusterId>,
+    /// The annotation with the last version that was started on it.
+    pub version: Option<Version>,
+    /// The one node that its volume can be used on, where that is so (local volumes).
+    pub node: Option<Node>,
+}
+
+/// `status.phase` of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimPhase {
+    /// No volume yet: there can be no data.
+    Pending,
+    /// It has its volume.
+    Bound,
+    /// Its volume is gone.
+    Lost,
+}
+
+/// What a claim is to the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClaimState {
+    /// A member's data.
+    Member,
+    /// A member that left had its data here.
+    Detached {
+        /// Since when.
+        since: Timestamp,
+    },
+}
+
+/// What etcd says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Etcd {
+    /// Every member that was dialled, and its answer. One whose pod does not run need not be dialled.
+    pub endpoints: BTreeMap<Serial, Result<Endpoint, Unreachable>>,
+    /// The member list of a linearizable read, answered by a voter of the latched cluster; nothing when there was none.
+    pub members: Option<Vec<Listed>>,
+    /// Alarms that are raised.
+    pub alarms: Vec<Alarm>,
+}
+
+/// Why a member did not answer, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreachable(pub String);
+
+/// A member's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Endpoint {
+    /// The cluster that it belongs to.
+    pub cluster_id: ClusterId,
+    /// Who it is.
+    pub member_id: MemberId,
+    /// The version that it runs; nothing if it is no version.
+    pub version: Option<Version>,
+    /// Who leads, as it knows; nothing if it knows of none.
+    pub leader: Option<MemberId>,
+    /// Whether it says of itself that it is a learner.
+    pub learner: bool,
+    /// Whether a linearizable read through it succeeded; always false for learners, which do not serve them.
+    pub serves: bool,
+    /// The term.
+    pub raft_term: u64,
+    /// The last entry of its log.
+    pub raft_index: u64,
+    /// The last entry that it applied.
+    pub raft_applied_index: u64,
+    /// The size of its database, free pages included.
+    pub db_size: i64,
+    /// How much of that is in use.
+    pub db_size_in_use: i64,
+    /// How large its database may become; nothing if it does not say (3.5).
+    pub db_quota: Option<i64>,
+    /// The version of its stored data; nothing if it does not say (3.5).
+    pub storage_version: Option<String>,
+    /// The version that a downgrade was enabled to, such as `3.5.0`; nothing if none is, or it does not say.
+    pub downgrade: Option<String>,
+    /// What it complains of.
+    pub errors: Vec<String>,
+    /// Since when it has answered without a break, as far as the operator has watched; nothing if it came upon it running.
+    pub since: Option<Timestamp>,
+}
+
+/// A member in the live list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its ID.
+    pub id: MemberId,
+    /// Its name; empty until it has started, but for founders.
+    pub name: String,
+    /// Its peer URLs: known from the beginning.
+    pub peer_urls: Vec<String>,
+    /// Its client URLs: empty until it has started.
+    pub client_urls: Vec<String>,
+    /// Whether it is a learner.
+    pub learner: bool,
+}
+
+impl Listed {
+    /// Whether it has ever started. A founder has its name from the founding list, but nobody has client URLs before they say so.
+    pub fn has_started(&self) -> bool {
+        !self.client_urls.is_empty()
+    }
+}
+
+/// An alarm that is raised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Alarm {
+    /// Who raised it.
+    pub member: MemberId,
+    /// Which one.
+    pub kind: AlarmKind,
+}
+
+/// Which alarm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AlarmKind {
+    /// The database has reached its quota: nothing can be written.
+    NoSpace,
+    /// The member's data differs from the others'.
+    Corrupt,
+}
+
+/// The certificates.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Certificates {
+    /// The certificate that ends first, and the Secret it is in; nothing without TLS, or before there are any.
+    pub first_to_end: Option<(Timestamp, String)>,
+    /// What is wrong with them, a sentence each: "Secret db-own has no tls.crt". While there is something, nobody is started.
+    pub problems: Vec<String>,
+}

@@ -1,0 +1,255 @@
+//! The plan: what to do, as data. The operator carries it out, `capstan etcd plan` prints it, tests check it.
+//!
+//! Invariants: at most one step; a step of an operation only when the status on the server has that operation on record; no
+//! membership step without a member list of the latched cluster.
+
+use std::{fmt, time::Duration};
+
+use etcd_types::EtcdClusterStatus;
+use jiff::Timestamp;
+
+use crate::{
+    ClusterId, Latch, MemberId, Permit, Serial, Template, Version,
+    conditions::{Condition, Why},
+    validate::Wanted,
+};
+
+/// What to do, as data. It is carried out in the order of its fields.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Whether the EtcdCluster must carry our finalizer. When it is being deleted and this is false, it is let go.
+    pub hold: bool,
+    /// What must be there: cheap, and the same every time. Nothing when nothing may be touched (paused, being deleted, not
+    /// valid before it exists).
+    pub objects: Option<Objects>,
+    /// The one step, after the objects are as they should be.
+    pub step: Option<Step>,
+    /// The whole status but for `conditions`.
+    pub status: EtcdClusterStatus,
+    /// What goes into `status.conditions`.
+    pub conditions: Vec<Condition>,
+    /// What people are told once.
+    pub events: Vec<Event>,
+    /// Fields that cannot be carried out.
+    pub refusals: Vec<Refusal>,
+    /// When to look again, if nothing changes before, and what for.
+    pub wake: Option<(Duration, String)>,
+}
+
+/// What must be there. In this order: the latch before everything else, claims before the StatefulSets that use them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Objects {
+    /// The content of the ConfigMap `<name>-identity`. It never loses a cluster ID.
+    pub latch: Latch,
+    /// What was made of the spec: Services, Secrets, NetworkPolicy, monitoring and account are built from it.
+    pub wanted: Wanted,
+    /// Claims that must exist or carry annotations. A claim that is not here is left alone.
+    pub claims: Vec<ClaimWish>,
+    /// StatefulSets that must exist. One that is not here is left alone: only a step deletes one.
+    pub members: Vec<MemberWish>,
+    /// `minAvailable` of the PodDisruptionBudget on voters; nothing means no such object: one member alone has no quorum to
+    /// protect, and must not keep a node from being drained.
+    pub min_available: Option<u32>,
+}
+
+/// A StatefulSet that must exist.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemberWish {
+    /// Whose.
+    pub serial: Serial,
+    /// What its pod is made from.
+    pub template: Template,
+    /// Whether it votes: the pod's label that the PodDisruptionBudget selects by. (Readiness keeps a learner out of the Service.)
+    pub voter: bool,
+}
+
+/// A claim that must exist, or must say what it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimWish {
+    /// Whose.
+    pub serial: Serial,
+    /// Whether to make it. A member that has started never gets a second one: it would be empty.
+    pub create: bool,
+    /// Since when the member has left; nothing for a member.
+    pub detached: Option<Timestamp>,
+    /// The cluster whose data it holds, once that is known.
+    pub cluster_id: Option<ClusterId>,
+    /// The version that is started on it.
+    pub version: Option<Version>,
+}
+
+/// The one step of a plan. Each names exactly what it was decided about, for preconditions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// `MemberAdd` as a learner. Done when the list has the peer URL.
+    AddLearner {
+        /// The number that it gets.
+        serial: Serial,
+        /// Its peer URL.
+        peer_url: String,
+    },
+    /// `MemberPromote`, asked of the leader. "Not in sync" is no error: it is tried again.
+    Promote {
+        /// Whom.
+        serial: Serial,
+        /// Its ID.
+        id: MemberId,
+        /// Who leads.
+        leader: Serial,
+    },
+    /// `MemberRemove`. "Not found" means done.
+    RemoveMember {
+        /// Whom; nothing if its URL is not of this cluster's form.
+        serial: Option<Serial>,
+        /// Its ID.
+        id: MemberId,
+        /// A voter to ask: one that stays, the leader if possible.
+        ask: Serial,
+        /// Why it has to go.
+        why: String,
+    },
+    /// `MoveLeader`, asked of the leader.
+    MoveLeader {
+        /// Who leads now.
+        from: Serial,
+        /// Who is to lead.
+        to: Serial,
+        /// Its ID.
+        to_id: MemberId,
+    },
+    /// Delete the pod of this UID; its StatefulSet makes it again, from its present template.
+    RestartPod {
+        /// Whose.
+        serial: Serial,
+        /// `metadata.uid`, the precondition.
+        pod_uid: String,
+        /// Why it may go down.
+        permit: Permit,
+        /// Why it should.
+        why: String,
+    },
+    /// Delete the StatefulSet of somebody who is no member (any more). Its claim stays, detached.
+    DeleteStatefulSet {
+        /// Whose.
+        serial: Serial,
+        /// `metadata.uid`, the precondition.
+        uid: String,
+        /// Why.
+        why: String,
+    },
+    /// Delete a claim, with its data. Only with consent: `deletionPolicy.volumes: Delete`.
+    DeleteClaim {
+        /// Whose.
+        serial: Serial,
+        /// `metadata.uid`, the precondition.
+        uid: String,
+        /// Why.
+        why: String,
+    },
+    /// etcd's `Downgrade`. "In progress" to the same target means done.
+    Downgrade {
+        /// What of it.
+        action: DowngradeAction,
+        /// The minor to go to, as etcd writes it: `3.5`.
+        target: String,
+        /// The leader, which is asked.
+        leader: Serial,
+    },
+}
+
+/// What of etcd's Downgrade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DowngradeAction {
+    /// Check, and then allow members of the lower minor.
+    Enable,
+    /// Take that back.
+    Cancel,
+}
+
+/// A field that cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// Which.
+    pub field: &'static str,
+    /// Why not, what to set instead, and what stays.
+    pub why: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.why)
+    }
+}
+
+/// What people are told once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Whether somebody should look.
+    pub warning: bool,
+    /// The word.
+    pub reason: Why,
+    /// The sentence.
+    pub message: String,
+}
+
+impl Step {
+    /// Whether it changes who the members are.
+    pub fn changes_membership(&self) -> bool {
+        matches!(self, Self::AddLearner { .. } | Self::Promote { .. } | Self::RemoveMember { .. })
+    }
+}
+
+/// A sentence each.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddLearner { serial, .. } => write!(f, "add member {serial} as a learner"),
+            Self::Promote { serial, .. } => write!(f, "promote member {serial}"),
+            Self::RemoveMember { serial: Some(serial), why, .. } => write!(f, "remove member {serial}: {why}"),
+            Self::RemoveMember { serial: None, id, why, .. } => write!(f, "remove the member with ID {id}: {why}"),
+            Self::MoveLeader { from, to, .. } => write!(f, "move the leader from member {from} to member {to}"),
+            Self::RestartPod { serial, why, .. } => write!(f, "restart the pod of member {serial}: {why}"),
+            Self::DeleteStatefulSet { serial, why, .. } => {
+                write!(f, "delete the StatefulSet of member {serial}: {why}")
+            }
+            Self::DeleteClaim { serial, why, .. } => write!(f, "delete the claim of member {serial}: {why}"),
+            Self::Downgrade { action: DowngradeAction::Enable, target, .. } => {
+                write!(f, "enable the downgrade to {target}")
+            }
+            Self::Downgrade { action: DowngradeAction::Cancel, target, .. } => {
+                write!(f, "cancel the downgrade to {target}")
+            }
+        }
+    }
+}
+
+impl fmt::Display for MemberWish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { serial, template, voter } = self;
+        let role = if *voter { "" } else { ", learner" };
+        write!(f, "member {serial}: {} {}{role}", template.version, template.start)
+    }
+}
+
+/// What would be done, a line each.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for refusal in &self.refusals {
+            writeln!(f, "refuse {refusal}")?;
+        }
+        if let Some(operation) = &self.status.operation {
+            let of = operation.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
+            writeln!(f, "{:?} {}, {}{of}", operation.kind, operation.target, operation.step)?;
+        }
+        for wish in self.objects.iter().flat_map(|objects| &objects.members) {
+            writeln!(f, "{wish}")?;
+        }
+        if let Some(step) = &self.step {
+            writeln!(f, "{step}")?;
+        }
+        match &self.wake {
+            Some((after, what)) => writeln!(f, "look again in {} s: {what}", after.as_secs_f32()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The PodDisruptionBudget: a drain of nodes never takes the quorum.
+//!
+//! `minAvailable`, not `maxUnavailable`: each member has a StatefulSet of its own, and one whose pod is gone would not be counted
+//! as missing. Learners are never ready, so they are not counted as available.
+
+use etcd_types::{EtcdCluster, Medium};
+use k8s_openapi::{
+    api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec},
+    apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString},
+};
+use kube::ResourceExt as _;
+
+use super::owned;
+use crate::names;
+
+/// For a cluster with so many voters. A single member may be drained: no budget could keep it available.
+pub(crate) fn budget(cluster: &EtcdCluster, voters: usize) -> PodDisruptionBudget {
+    let quorum = if voters > 1 { voters / 2 + 1 } else { 0 };
+    // A pod that does not serve may go, so that a drain does not wait for it; but not when the data would go with it.
+    let unhealthy = match cluster.spec.storage.medium {
+        Medium::PersistentVolume => "AlwaysAllow",
+        Medium::Memory => "IfHealthyBudget",
+    };
+    let budget = PodDisruptionBudget {
+        metadata: names::meta(cluster, cluster.name_any()),
+        spec: Some(PodDisruptionBudgetSpec {
+            min_available: Some(IntOrString::Int(i32::try_from(quorum).unwrap_or(i32::MAX))),
+            selector: Some(LabelSelector {
+                match_labels: Some(names::selector(&cluster.name_any())),
+                ..LabelSelector::default()
+            }),
+            unhealthy_pod_eviction_policy: Some(unhealthy.to_owned()),
+            ..PodDisruptionBudgetSpec::default()
+        }),
+        status: None,
+    };
+    owned(budget, cluster)
+}

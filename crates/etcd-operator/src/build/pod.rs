@@ -1,0 +1,181 @@
+//! The pod of one member: etcd, its volume and its certificates, with as few rights as possible.
+
+use std::collections::BTreeMap;
+
+use etcd_types::{EtcdCluster, Medium, PodOptions, TlsMode};
+use k8s_openapi::{
+    api::core::v1::{
+        Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction, PersistentVolumeClaimVolumeSource, PodSpec,
+        PodTemplateSpec, Probe, SecretVolumeSource, TopologySpreadConstraint, Volume, VolumeMount,
+    },
+    apimachinery::pkg::{
+        apis::meta::v1::{LabelSelector, ObjectMeta},
+        util::intstr::IntOrString,
+    },
+};
+use kit::secure;
+use kube::ResourceExt as _;
+
+use super::Member;
+use crate::{
+    names::{self, CLIENT_PORT, METRICS_PORT, PEER_PORT},
+    tls::{Role, secret_name},
+};
+
+/// Nobody in particular, but not root.
+const USER: i64 = 65532;
+/// etcd hands leadership over when it is told to stop: it has this long.
+const GRACE: i64 = 30;
+/// Replaying a long log and loading a large database may take this many seconds.
+const STARTUP: i32 = 1800;
+
+pub(super) fn template(cluster: &EtcdCluster, member: &Member, name: &str) -> PodTemplateSpec {
+    let options = &cluster.spec.pod;
+    let mut labels = options.labels.clone();
+    labels.extend(names::labels(&cluster.name_any()));
+    labels.insert(names::MEMBER.to_owned(), name.to_owned());
+    let mut annotations = options.annotations.clone();
+    annotations.insert(names::SETTINGS.to_owned(), member.settings.clone());
+    annotations.insert(names::VERSION.to_owned(), member.version.clone());
+    let metadata =
+        ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..ObjectMeta::default() };
+    PodTemplateSpec { metadata: Some(metadata), spec: Some(pod(cluster, member, name)) }
+}
+
+fn pod(cluster: &EtcdCluster, member: &Member, name: &str) -> PodSpec {
+    let PodOptions {
+        affinity,
+        topology_spread_constraints,
+        node_selector,
+        tolerations,
+        priority_class_name,
+        security_context,
+        image_pull_secrets,
+        ..
+    } = cluster.spec.pod.clone();
+    let spread = topology_spread_constraints.unwrap_or_else(|| spread(&cluster.name_any()));
+    PodSpec {
+        service_account_name: Some(cluster.name_any()),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        termination_grace_period_seconds: Some(GRACE),
+        security_context: Some(security_context.unwrap_or_else(|| secure::restricted_pod(USER))),
+        affinity,
+        topology_spread_constraints: Some(spread),
+        node_selector: some(node_selector, BTreeMap::is_empty),
+        tolerations: some(tolerations, Vec::is_empty),
+        priority_class_name,
+        image_pull_secrets: some(image_pull_secrets, Vec::is_empty),
+        containers: vec![container(cluster, member)],
+        volumes: Some(volumes(cluster, name)),
+        ..PodSpec::default()
+    }
+}
+
+fn container(cluster: &EtcdCluster, member: &Member) -> Container {
+    let mut mounts = vec![mount("data", "/var/lib/etcd", false)];
+    if cluster.spec.tls.mode != TlsMode::Off {
+        mounts.extend([mount("server-tls", "/etc/etcd/server", true), mount("peer-tls", "/etc/etcd/peer", true)]);
+    }
+    Container {
+        name: "etcd".to_owned(),
+        image: Some(member.image.clone()),
+        command: Some(vec!["etcd".to_owned()]),
+        args: Some(member.arguments.clone()),
+        env: some(cluster.spec.pod.env.clone(), Vec::is_empty),
+        ports: Some(vec![
+            port("client", CLIENT_PORT),
+            port("peer", PEER_PORT),
+            port("metrics", METRICS_PORT),
+        ]),
+        resources: cluster.spec.pod.resources.clone(),
+        security_context: Some(secure::restricted_container()),
+        volume_mounts: Some(mounts),
+        // Only a member that has started can be asked whether it lives.
+        startup_probe: Some(probe("/livez", 1, STARTUP)),
+        // It needs no quorum: without one, no restart of a member that is well would help.
+        liveness_probe: Some(probe("/livez", 5, 6)),
+        // A linearizable read, and no learner.
+        readiness_probe: Some(probe("/readyz", 1, 3)),
+        ..Container::default()
+    }
+}
+
+fn volumes(cluster: &EtcdCluster, name: &str) -> Vec<Volume> {
+    let mut data = Volume { name: "data".to_owned(), ..Volume::default() };
+    match cluster.spec.storage.medium {
+        Medium::PersistentVolume => {
+            let claim_name = name.to_owned();
+            data.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource { claim_name, read_only: None });
+        }
+        Medium::Memory => {
+            data.empty_dir = Some(EmptyDirVolumeSource {
+                medium: Some("Memory".to_owned()),
+                size_limit: Some(cluster.spec.storage.size.clone()),
+            });
+        }
+    }
+    let certificates = [("server-tls", Role::Server), ("peer-tls", Role::Peer)].into_iter();
+    let certificates = certificates.filter_map(|(volume, role)| {
+        let secret = SecretVolumeSource {
+            secret_name: Some(secret_name(cluster, role)?),
+            default_mode: Some(0o440),
+            ..SecretVolumeSource::default()
+        };
+        Some(Volume { name: volume.to_owned(), secret: Some(secret), ..Volume::default() })
+    });
+    [data].into_iter().chain(certificates).collect()
+}
+
+/// Over nodes and zones, as far as there are any.
+fn spread(cluster: &str) -> Vec<TopologySpreadConstraint> {
+    let over = |topology: &str| TopologySpreadConstraint {
+        max_skew: 1,
+        topology_key: topology.to_owned(),
+        when_unsatisfiable: "ScheduleAnyway".to_owned(),
+        label_selector: Some(LabelSelector {
+            match_labels: Some(names::selector(cluster)),
+            ..LabelSelector::default()
+        }),
+        ..TopologySpreadConstraint::default()
+    };
+    vec![over("kubernetes.io/hostname"), over("topology.kubernetes.io/zone")]
+}
+
+fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
+    VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        read_only: read_only.then_some(true),
+        ..VolumeMount::default()
+    }
+}
+
+fn port(name: &str, port: i32) -> ContainerPort {
+    ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: port,
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    }
+}
+
+fn probe(path: &str, period: i32, failures: i32) -> Probe {
+    let get = HTTPGetAction {
+        path: Some(path.to_owned()),
+        port: IntOrString::Int(METRICS_PORT),
+        ..HTTPGetAction::default()
+    };
+    Probe {
+        http_get: Some(get),
+        period_seconds: Some(period),
+        failure_threshold: Some(failures),
+        timeout_seconds: Some(5),
+        ..Probe::default()
+    }
+}
+
+/// What is empty is not asked for.
+fn some<T>(value: T, is_empty: impl Fn(&T) -> bool) -> Option<T> {
+    if is_empty(&value) { None } else { Some(value) }
+}

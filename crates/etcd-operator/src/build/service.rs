@@ -1,0 +1,51 @@
+//! The two Services: `<name>-client` for users, `<name>-peer` for the members' own names.
+
+use etcd_types::EtcdCluster;
+use k8s_openapi::{
+    api::core::v1::{Service, ServicePort, ServiceSpec},
+    apimachinery::pkg::util::intstr::IntOrString,
+};
+use kube::ResourceExt as _;
+
+use super::owned;
+use crate::names::{self, CLIENT_PORT, METRICS_PORT, PEER_PORT};
+
+/// Ready pods only: no learner, and no member that lags or is without a leader.
+pub(crate) fn client_service(cluster: &EtcdCluster) -> Service {
+    let service = Service {
+        metadata: names::meta(cluster, names::client_service(cluster)),
+        spec: Some(ServiceSpec {
+            selector: Some(names::selector(&cluster.name_any())),
+            ports: Some(vec![port("client", CLIENT_PORT)]),
+            ..ServiceSpec::default()
+        }),
+        status: None,
+    };
+    owned(service, cluster)
+}
+
+/// Headless, and with the names of pods that are not ready: members must find each other before they can be.
+pub(crate) fn peer_service(cluster: &EtcdCluster) -> Service {
+    let service = Service {
+        metadata: names::meta(cluster, names::peer_service(cluster)),
+        spec: Some(ServiceSpec {
+            cluster_ip: Some("None".to_owned()),
+            publish_not_ready_addresses: Some(true),
+            selector: Some(names::selector(&cluster.name_any())),
+            ports: Some(vec![port("peer", PEER_PORT), port("client", CLIENT_PORT), port("metrics", METRICS_PORT)]),
+            ..ServiceSpec::default()
+        }),
+        status: None,
+    };
+    owned(service, cluster)
+}
+
+fn port(name: &str, port: i32) -> ServicePort {
+    ServicePort {
+        name: Some(name.to_owned()),
+        port,
+        target_port: Some(IntOrString::Int(port)),
+        protocol: Some("TCP".to_owned()),
+        ..ServicePort::default()
+    }
+}

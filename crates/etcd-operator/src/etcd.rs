@@ -1,0 +1,182 @@
+//! Connections to members: one each, kept open, and heard when it breaks.
+//!
+//! ```text
+//! keep(cluster, urls) ──> a task per member: dial ──> health stream ──broke──> dial again …
+//!                                  │ each change: the cluster is due                │
+//! look(url) <── Up(endpoint) or Down(why), at once ─────────────────────────────────┘
+//! ```
+//!
+//! A member's death is known when its connection breaks, milliseconds after it; its return, when it can be dialed again. Nobody
+//! else dials: a reconcile never waits for a member that is away, but for the first time that it is tried.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use etcd_api::{Dial, Endpoint, EtcdError, Health, Tls};
+use futures::StreamExt as _;
+use kit::{Key, Trigger};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, timeout},
+};
+use tokio_util::task::AbortOnDropHandle;
+
+/// For a connection, and then for each call.
+pub(crate) const DEADLINE: Duration = Duration::from_millis(1500);
+/// Between two tries to reach a member: at first, and at most.
+const SOON: Duration = Duration::from_millis(200);
+const LATE: Duration = Duration::from_secs(5);
+
+/// How a member is reached.
+#[derive(Debug, Clone)]
+pub(crate) enum Line {
+    /// It was not tried yet.
+    Dialing,
+    Up(Arc<dyn Endpoint>),
+    Down(EtcdError),
+}
+
+/// All connections of this operator.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    dial: Arc<dyn Dial>,
+    trigger: Trigger,
+    clusters: Mutex<BTreeMap<Key, BTreeMap<String, Kept>>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    tls: Option<Tls>,
+    line: watch::Receiver<Line>,
+    try_now: Arc<Notify>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Connections {
+    /// `trigger` hears of every change of a connection.
+    pub(crate) fn new(dial: Arc<dyn Dial>, trigger: Trigger) -> Self {
+        Self { dial, trigger, clusters: Mutex::default() }
+    }
+
+    /// Keeps connections to these members of a cluster, and to no others.
+    pub(crate) fn keep(&self, cluster: &Key, urls: &[String], tls: Option<&Tls>) {
+        let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = clusters.entry(cluster.clone()).or_default();
+        kept.retain(|url, kept| urls.contains(url) && kept.tls.as_ref() == tls);
+        for url in urls {
+            if !kept.contains_key(url) {
+                kept.insert(url.clone(), self.start(cluster.clone(), url.clone(), tls.cloned()));
+            }
+        }
+    }
+
+    /// Closes all connections to a cluster.
+    pub(crate) fn forget(&self, cluster: &Key) {
+        self.clusters.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+    }
+
+    /// How a member that is kept is reached now. One that is down is tried again at once, and the cluster is due if it is up.
+    pub(crate) async fn look(&self, cluster: &Key, url: &str) -> Result<Arc<dyn Endpoint>, EtcdError> {
+        let Some((mut line, try_now)) = self.line(cluster, url) else {
+            return Err(EtcdError::Unreachable("it is not dialed".to_owned()));
+        };
+        let tried = timeout(DEADLINE, line.wait_for(|line| !matches!(line, Line::Dialing))).await;
+        match tried {
+            Ok(Ok(line)) => match &*line {
+                Line::Up(endpoint) => Ok(endpoint.clone()),
+                Line::Down(error) => {
+                    try_now.notify_one();
+                    Err(error.clone())
+                }
+                Line::Dialing => Err(EtcdError::Deadline(DEADLINE)),
+            },
+            Ok(Err(_)) | Err(_) => Err(EtcdError::Deadline(DEADLINE)),
+        }
+    }
+
+    fn line(&self, cluster: &Key, url: &str) -> Option<(watch::Receiver<Line>, Arc<Notify>)> {
+        let clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = clusters.get(cluster)?.get(url)?;
+        Some((kept.line.clone(), kept.try_now.clone()))
+    }
+
+    fn start(&self, cluster: Key, url: String, tls: Option<Tls>) -> Kept {
+        let (sender, line) = watch::channel(Line::Dialing);
+        let try_now = Arc::new(Notify::new());
+        let keeper = Keeper {
+            dial: self.dial.clone(),
+            trigger: self.trigger.clone(),
+            cluster,
+            url,
+            tls: tls.clone(),
+            line: sender,
+            try_now: try_now.clone(),
+        };
+        Kept { tls, line, try_now, _task: AbortOnDropHandle::new(tokio::spawn(keeper.run())) }
+    }
+}
+
+/// Keeps one connection.
+struct Keeper {
+    dial: Arc<dyn Dial>,
+    trigger: Trigger,
+    cluster: Key,
+    url: String,
+    tls: Option<Tls>,
+    line: watch::Sender<Line>,
+    try_now: Arc<Notify>,
+}
+
+impl Keeper {
+    async fn run(self) {
+        let mut pause = SOON;
+        loop {
+            match self.dial.dial(&self.url, self.tls.as_ref(), DEADLINE).await {
+                Ok(endpoint) => {
+                    tracing::debug!(url = self.url, "connected");
+                    self.line.send_replace(Line::Up(endpoint.clone()));
+                    self.trigger.due(&self.cluster);
+                    let since = Instant::now();
+                    let error = self.hear(&*endpoint).await;
+                    tracing::debug!(url = self.url, %error, "the connection ended");
+                    self.line.send_replace(Line::Down(error));
+                    self.trigger.due(&self.cluster);
+                    // One that breaks again and again must not keep us busy.
+                    if since.elapsed() > LATE {
+                        pause = SOON;
+                    }
+                }
+                Err(error) => {
+                    // A member that stays away is no news; the first answer about it is.
+                    let first = matches!(&*self.line.borrow(), Line::Dialing);
+                    self.line.send_replace(Line::Down(error));
+                    if first {
+                        self.trigger.due(&self.cluster);
+                    }
+                }
+            }
+            let asked = timeout(pause, self.try_now.notified()).await.is_ok();
+            pause = if asked { SOON } else { (pause * 2).min(LATE) };
+        }
+    }
+
+    /// Listens until the stream breaks; a server that says that it does not serve, or again does, is news too.
+    async fn hear(&self, endpoint: &dyn Endpoint) -> EtcdError {
+        let mut stream = endpoint.watch_health();
+        let mut last = Health::Serving;
+        while let Some(said) = stream.next().await {
+            match said {
+                Ok(health) if health != last => {
+                    last = health;
+                    self.trigger.due(&self.cluster);
+                }
+                Ok(_) => {}
+                Err(error) => return error,
+            }
+        }
+        EtcdError::Broken("the health stream ended".to_owned())
+    }
+}

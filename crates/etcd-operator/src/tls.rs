@@ -1,0 +1,106 @@
+//! TLS of a cluster: who trusts whom, how long certificates live, and when they are renewed.
+//!
+//! ```text
+//! db-ca ──signs──> db-server-tls    what members show to clients (and to themselves: the gateway's loopback)
+//!   (10 years)     db-peer-tls      what members show to each other, in both directions
+//!                  db-client-tls    what users connect with
+//!                  db-operator-tls  what this operator connects with
+//! ```
+//!
+//! Leaves live a year and are renewed when a third of it is left: at any time they are good for at least 121 more days, so an
+//! operator may be away for the 90 days that are promised. etcd reads its leaf at every handshake: a renewal restarts
+//! nothing. It reads its trust once, at start: another CA is a roll of all members.
+//!
+//! Invariants: a CA is made once per cluster, and never replaced by itself; private keys are in Secrets and in this module,
+//! never in a log, a status, an event or a metric.
+
+mod authority;
+mod check;
+mod material;
+mod sans;
+
+use etcd_types::{EtcdCluster, TlsMode};
+use jiff::{SignedDuration, Timestamp};
+
+pub(crate) use authority::Authority;
+pub(crate) use check::{Problem, check};
+pub(crate) use material::{Material, PrivateKey, Validity};
+pub(crate) use sans::Names;
+
+use crate::names;
+
+pub(crate) const CA_CRT: &str = "ca.crt";
+pub(crate) const CA_KEY: &str = "ca.key";
+pub(crate) const TLS_CRT: &str = "tls.crt";
+pub(crate) const TLS_KEY: &str = "tls.key";
+
+const CA_LIFE: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
+const LEAF_LIFE: SignedDuration = SignedDuration::from_hours(365 * 24);
+/// How long an operator may be away, from any moment on, without a certificate running out.
+pub(crate) const ABSENCE: SignedDuration = SignedDuration::from_hours(90 * 24);
+/// A member whose clock is behind ours must not find a new certificate "not yet valid".
+const SKEW: SignedDuration = SignedDuration::from_mins(5);
+
+/// What a leaf is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Role {
+    Server,
+    Peer,
+    Client,
+    Operator,
+}
+
+impl Role {
+    pub(crate) const ALL: [Self; 4] = [Self::Server, Self::Peer, Self::Client, Self::Operator];
+
+    /// Whether it is shown to those who connect.
+    fn serves(self) -> bool {
+        matches!(self, Self::Server | Self::Peer)
+    }
+}
+
+/// The Secret that a cluster's certificate of `role` is in; none without TLS.
+pub(crate) fn secret_name(cluster: &EtcdCluster, role: Role) -> Option<String> {
+    let given = cluster.spec.tls.secrets.as_ref();
+    match cluster.spec.tls.mode {
+        TlsMode::Off => None,
+        TlsMode::SelfManaged | TlsMode::CertManager => Some(names::leaf(cluster, role)),
+        TlsMode::Secrets => given.map(|given| match role {
+            Role::Server => given.server.clone(),
+            Role::Peer => given.peer.clone(),
+            Role::Client | Role::Operator => given.operator.clone(),
+        }),
+    }
+}
+
+/// Why a leaf must be signed now, if it must.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// There is none.
+    Missing,
+    /// Two thirds of its life are over.
+    Old,
+    /// It is of no use: the reason is for the log.
+    Unusable(String),
+}
+
+/// Whether the leaf of `role` has to be signed anew.
+pub(crate) fn due(role: Role, leaf: Option<&Material>, ca: &str, names: &Names, now: Timestamp) -> Option<Due> {
+    let Some(leaf) = leaf else { return Some(Due::Missing) };
+    if leaf.ca != ca {
+        return Some(Due::Unusable("it is of another CA".to_owned()));
+    }
+    match check(role, leaf, names, now) {
+        Err(problem) => Some(Due::Unusable(problem.to_string())),
+        Ok(_) if !names.are_covered(role, leaf) => Some(Due::Unusable("it lacks a name".to_owned())),
+        Ok(validity) => (now >= renew_at(validity)).then_some(Due::Old),
+    }
+}
+
+/// When two thirds of a life are over.
+pub(crate) fn renew_at(Validity { from, until }: Validity) -> Timestamp {
+    from + until.duration_since(from) * 2 / 3
+}
+
+#[cfg(test)]
+mod tests;

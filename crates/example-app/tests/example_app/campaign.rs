@@ -1,0 +1,294 @@
+//! ExampleApp's operator under every crash, every lost answer and every stale read, on simulated workloads: each run must end as the
+//! one without faults. A sample in `make test`; every crash, lost answer and stale read with `CAPSTAN_CAMPAIGN=crashes`; refusals
+//! and crashes in pairs too with `CAPSTAN_CAMPAIGN=full`.
+
+mod notes;
+mod world;
+
+use apiserver::Verb;
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{PersistentVolumeClaim, Secret, Service},
+};
+use kit::access;
+use serde_json::json;
+use simulation::{Campaign, Extent, Injected, Run, Scenario};
+
+use world::{NAME, Stage, create, declared, edit, install, lose, spec, uninstall};
+
+const DATA: &str = "notes-data";
+/// How many runs of each scenario are in the sample.
+const SAMPLE: usize = 8;
+
+fn switching() -> Scenario {
+    let stage = Stage::default();
+    stage
+        .scenario("switching")
+        .step("install", |client| install(client, spec("0.0.1")))
+        .step("switch a feature", |client| edit(client, json!({"features": {"exampleFeature2": true}})))
+        .step("want two pods", |client| edit(client, json!({"replicas": 2})))
+        .step("want no more backups", |client| edit(client, json!({"backup": {"enabled": false}})))
+}
+
+fn upgrade() -> Scenario {
+    let stage = Stage::default();
+    let looking = stage.clone();
+    stage
+        .scenario("upgrade")
+        .step("install", |client| install(client, spec("0.0.1")))
+        .step("write a note", move |_| {
+            stage.write(DATA, "hello");
+            async { Ok(()) }
+        })
+        .step("upgrade", |client| edit(client, json!({"appVersion": "0.0.2"})))
+        .step("look", move |client| {
+            let stage = looking.clone();
+            async move { stage.look(client, DATA).await }
+        })
+}
+
+fn failing_upgrade() -> Scenario {
+    let stage = Stage::default();
+    let looking = stage.clone();
+    stage
+        .scenario("failing-upgrade")
+        .step("install", |client| install(client, spec("0.0.1")))
+        .step("upgrade to a release that was shipped broken", |client| {
+            edit(client, json!({"appVersion": "0.0.3"}))
+        })
+        .step("look", move |client| {
+            let stage = looking.clone();
+            async move { stage.look(client, DATA).await }
+        })
+}
+
+fn restore() -> Scenario {
+    let stage = Stage::default();
+    let (writing, spoiling, looking) = (stage.clone(), stage.clone(), stage.clone());
+    stage
+        .scenario("restore")
+        .step("install", |client| install(client, spec("0.0.1")))
+        .step("ask for a backup", move |client| {
+            writing.write(DATA, "precious");
+            edit(client, json!({"backup": {"request": "before the mistake"}}))
+        })
+        .step("make a mistake", move |_| {
+            spoiling.write(DATA, "spoiled");
+            async { Ok(()) }
+        })
+        .step("restore", |client| edit(client, json!({"restore": {"backup": "latest"}})))
+        .step("look", move |client| {
+            let stage = looking.clone();
+            async move { stage.look(client, DATA).await }
+        })
+}
+
+fn take_over() -> Scenario {
+    let stage = Stage::default();
+    let looking = stage.clone();
+    stage
+        .scenario("take-over")
+        .step("deploy by hand", |client| async move {
+            let claim = json!({"metadata": {"name": "by-hand"},
+                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}});
+            let labels = json!({"app": "notes"});
+            let container = json!({"name": "web", "image": "capstan:dev", "command": ["capstan", "example-app"],
+                "args": ["serve", "--app-version", "0.0.1", "--data", "/data"], "volumeMounts": [{"name": "storage", "mountPath": "/data"}]});
+            let deployment = json!({"metadata": {"name": NAME}, "spec": {
+                "replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {
+                    "containers": [container], "volumes": [{"name": "storage", "persistentVolumeClaim": {"claimName": "by-hand"}}]}}}});
+            create::<PersistentVolumeClaim>(client.clone(), claim).await?;
+            create::<Deployment>(client, deployment).await
+        })
+        .step("take it over", |client| install(client, json!({"appVersion": "0.0.1", "takeOwnership": true})))
+        .step("look", move |client| {
+            let stage = looking.clone();
+            async move { stage.look(client, "by-hand").await }
+        })
+}
+
+fn losses() -> Scenario {
+    Stage::default()
+        .scenario("losses")
+        .step("install", |client| install(client, spec("0.0.1")))
+        .step("lose the Deployment", |client| lose::<Deployment>(client, NAME))
+        .step("lose the Service", |client| lose::<Service>(client, NAME))
+        .step("lose the Secret", |client| lose::<Secret>(client, "notes-auth"))
+}
+
+fn uninstalls() -> Scenario {
+    Stage::default()
+        .scenario("uninstalls")
+        .step("install", |client| install(client, spec("0.0.1")))
+        .step("uninstall, and keep the data", uninstall)
+        .step("install again", |client| install(client, spec("0.0.1")))
+        .step("let the data go too", |client| edit(client, json!({"deletionPolicy": "Delete"})))
+        .step("uninstall", uninstall)
+}
+
+type Make = fn() -> Scenario;
+
+const SCENARIOS: &[(&str, Make)] = &[
+    ("switching", switching),
+    ("upgrade", upgrade),
+    ("failing-upgrade", failing_upgrade),
+    ("restore", restore),
+    ("take-over", take_over),
+    ("losses", losses),
+    ("uninstalls", uninstalls),
+];
+
+fn play(name: &str) -> Campaign {
+    let (_, scenario) = SCENARIOS.iter().find(|(known, _)| *known == name).expect("a scenario");
+    Campaign::new(scenario()).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// Every fault, or some of each kind: evenly spread, always the same.
+fn chosen(campaign: &Campaign) -> Vec<Injected> {
+    #[expect(clippy::disallowed_methods, reason = "not a setting of the operator")]
+    let (only, extent) = (std::env::var("CAPSTAN_FAULT"), std::env::var("CAPSTAN_CAMPAIGN"));
+    if let Ok(fault) = only {
+        return vec![fault.parse().unwrap_or_else(|error| panic!("{error}"))];
+    }
+    let all = campaign.faults(Extent::Sample);
+    match extent.as_deref() {
+        Ok("full") => return campaign.faults(Extent::Whole),
+        Ok("crashes") => return all,
+        _ => {}
+    }
+    let step = (all.len() / SAMPLE).max(1);
+    // A step that shares no divisor with the four faults of a write meets each of them.
+    all.iter().copied().step_by(step | 1).collect()
+}
+
+fn demand_nothing(name: &str, wished: impl Fn(&Run)) {
+    let campaign = play(name);
+    wished(campaign.reference());
+    let faults = chosen(&campaign);
+    let findings: Vec<String> = campaign.play(&faults).iter().map(ToString::to_string).collect();
+    assert!(
+        findings.is_empty(),
+        "{name}: {} of {} runs went wrong:\n{}",
+        findings.len(),
+        faults.len(),
+        findings.join("\n")
+    );
+    println!("{name}: {} of {} runs ended as the run without faults", faults.len(), faults.len());
+}
+
+/// A field of an object that is left in the end.
+fn left<'r>(run: &'r Run, place: &str, pointer: &str) -> &'r str {
+    let object = run.dump.objects().get(place);
+    object
+        .and_then(|object| object.pointer(pointer))
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or("(nothing)")
+}
+
+const APP: &str = "exampleapps.example-app.appdelivery.cncf.io default/notes";
+const SEEN: &str = "configmaps default/seen";
+
+#[test]
+fn switching_a_feature_and_scaling_end_as_without_faults() {
+    demand_nothing("switching", |run| {
+        assert_eq!(left(run, APP, "/status/phase"), "Running");
+        assert_eq!(run.dump.objects()[APP]["status"]["readyReplicas"], json!(2));
+    });
+}
+
+#[test]
+fn an_upgrade_with_migration_ends_as_without_faults() {
+    demand_nothing("upgrade", |run| {
+        assert_eq!(left(run, APP, "/status/currentVersion"), "0.0.2");
+        let data = left(run, SEEN, "/data/data");
+        assert!(data.contains(r#""FORMAT":"2""#) && data.contains("hello"), "{data}");
+    });
+}
+
+#[test]
+fn an_upgrade_that_fails_and_goes_back_ends_as_without_faults() {
+    demand_nothing("failing-upgrade", |run| {
+        assert_eq!(left(run, APP, "/status/currentVersion"), "0.0.1");
+        assert_eq!(left(run, APP, "/status/failedUpgrade/what"), "0.0.3");
+        assert!(left(run, SEEN, "/data/data").contains(r#""FORMAT":"1""#));
+    });
+}
+
+#[test]
+fn a_restore_in_place_ends_as_without_faults() {
+    demand_nothing("restore", |run| {
+        assert_eq!(left(run, APP, "/status/phase"), "Running");
+        assert!(left(run, SEEN, "/data/data").contains("precious"));
+    });
+}
+
+#[test]
+fn taking_over_what_was_made_by_hand_ends_as_without_faults() {
+    demand_nothing("take-over", |run| {
+        assert_eq!(left(run, APP, "/status/claimName"), "by-hand");
+        assert_eq!(
+            left(run, "deployments.apps default/notes", "/metadata/ownerReferences/0/kind"),
+            "ExampleApp"
+        );
+    });
+}
+
+#[test]
+fn lost_objects_come_back_as_without_faults() {
+    demand_nothing("losses", |run| {
+        assert_eq!(left(run, APP, "/status/phase"), "Running");
+        assert_eq!(left(run, "secrets default/notes-auth", "/kind"), "Secret");
+    });
+}
+
+#[test]
+fn uninstalling_with_and_without_the_data_ends_as_without_faults() {
+    demand_nothing("uninstalls", |run| {
+        let counts = run.comings_and_goings.get("persistentvolumeclaims default/notes-data");
+        assert_eq!(counts, Some(&(1, 1)), "it outlived the first, and went with the second");
+        let is_ours = |place: &&String| place.contains("default/notes") && !place.starts_with("events");
+        assert_eq!(run.dump.objects().keys().filter(is_ours).count(), 0);
+    });
+}
+
+#[test]
+fn no_right_is_missing_and_none_is_left_unused() {
+    let mut made = Vec::new();
+    for (name, scenario) in SCENARIOS {
+        let run =
+            simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let requests = &run.requests;
+        let refused: Vec<String> =
+            requests.iter().filter(|r| r.code == Some(403)).map(apiserver::Recorded::told).collect();
+        assert!(refused.is_empty(), "{name}: {refused:#?}");
+        made.extend(requests.iter().filter_map(request));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
+    let mut report = access::check(&made, &declared(), "default");
+    // To patch Events is for those that repeat; no event of these stories does.
+    report.unused.retain(|unused| unused.access.resource != "events");
+    assert_eq!(report, access::Report::default());
+}
+
+fn request(recorded: &apiserver::Recorded) -> Option<access::Request> {
+    let method = match recorded.verb? {
+        Verb::Get | Verb::List | Verb::Watch => "GET",
+        Verb::Create => "POST",
+        Verb::Update => "PUT",
+        Verb::Patch => "PATCH",
+        Verb::Delete | Verb::DeleteCollection => "DELETE",
+    };
+    let place = match recorded.namespace.as_str() {
+        "" => String::new(),
+        namespace => format!("/namespaces/{namespace}"),
+    };
+    let parts = [&recorded.resource, &recorded.name, &recorded.subresource];
+    let path: String =
+        parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("/{part}")).collect();
+    let root = match recorded.group.as_str() {
+        "" => "/api".to_owned(),
+        group => format!("/apis/{group}"),
+    };
+    access::Request::parse(method, &format!("{root}/v1{place}{path}?{}", recorded.query))
+}
