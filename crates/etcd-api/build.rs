@@ -1,5 +1,4 @@
 //! Makes Rust of the two `.proto` files, in Rust: nobody needs protoc.
-#![expect(clippy::print_stdout, reason = "how a build script talks to cargo")]
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo:rerun-if-changed=proto");

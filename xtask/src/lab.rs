@@ -6,13 +6,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::lab::{DEFAULT_NAME, Lab, LabStatus, NodeState, Options, Progress};
+use ::lab::{DEFAULT_NAME, Lab, LabStatus, NodeState, Options, Progress, versions::Operand};
+use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build Kubernetes and the images that every lab needs; quick when they are there.
     Build,
+    /// Build an application's programs and image, which lab nodes take with `load-image`; quick when they are there.
+    Operand {
+        /// etcd, prometheus, alertmanager, thanos.
+        name: String,
+        /// Every version that is pinned, if none is given.
+        versions: Vec<String>,
+    },
     /// Bring a lab up: control plane, nodes, DNS, storage classes. Builds first what is not built.
     Up {
         #[command(flatten)]
@@ -142,6 +150,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::FillVolume { lab, claim, free: true } => Ok(Lab::open(&lab.name)?.free_volume(&claim)?),
         Command::GrowVolume { lab, claim, size } => Ok(Lab::open(&lab.name)?.grow_volume(&claim, &size)?),
         Command::Build => build(),
+        Command::Operand { name, versions } => operand(&name, versions),
         Command::RestartApi { lab } => Ok(Lab::open(&lab.name)?.restart_api()?),
         Command::Compact { lab } => {
             println!("compacted to revision {}", Lab::open(&lab.name)?.compact()?);
@@ -156,6 +165,20 @@ fn build() -> anyhow::Result<()> {
     let images = ::lab::images::base(&kubernetes, &progress)?;
     ::lab::store::of(&images, &progress)?;
     progress.step(&format!("Kubernetes {} is in {}", kubernetes.version(), kubernetes.dir.display()));
+    Ok(())
+}
+
+fn operand(name: &str, mut versions: Vec<String>) -> anyhow::Result<()> {
+    let named = |operand: &Operand| operand.versions().iter().any(|component| component.name == name);
+    let operand =
+        Operand::ALL.into_iter().find(named).with_context(|| format!("{name} is no operand of the lab"))?;
+    if versions.is_empty() {
+        versions = operand.versions().iter().map(|component| component.version.to_owned()).collect();
+    }
+    let progress = Timed::start();
+    for version in versions {
+        println!("{}", ::lab::images::operand(operand, &version, &progress)?.display());
+    }
     Ok(())
 }
 

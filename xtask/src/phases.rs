@@ -91,8 +91,8 @@ fn up() -> Result<()> {
 
 /// Both servers, and the page about them. The real one has to forget its past for some cases.
 fn contract(options: &Options) -> Result<()> {
-    let me = std::env::current_exe().context("where am I?")?;
-    let forget = format!("{0} lab compact --name {LAB} && {0} lab restart-api --name {LAB}", me.display());
+    let me = this_program();
+    let forget = format!("{me} lab compact --name {LAB} && {me} lab restart-api --name {LAB}");
     let mut contract = Command::new(cargo::built(Target::Example("contract"))?);
     contract.args(["--forget", &forget, "--table", "docs/contract.md"]);
     if !options.write_table {
@@ -103,8 +103,7 @@ fn contract(options: &Options) -> Result<()> {
 
 /// The demo, as a user sees it; and README.md shows nothing else.
 fn story() -> Result<()> {
-    let me = std::env::current_exe().context("where am I?")?;
-    let mut child = Command::new(me)
+    let mut child = Command::new(this_program())
         .args(["demo", "--lab", LAB])
         .stdout(Stdio::piped())
         .spawn()
@@ -125,6 +124,11 @@ fn story() -> Result<()> {
         bail!("README.md shows what the demo no longer says:\n  {}", wrong.join("\n  "));
     }
     Ok(())
+}
+
+/// Also when it was compiled anew meanwhile, and its file is another one.
+fn this_program() -> String {
+    format!("/proc/{}/exe", std::process::id())
 }
 
 fn scenarios(test: &str) -> Result<()> {

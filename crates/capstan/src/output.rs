@@ -1,6 +1,6 @@
 //! What this program writes for people and pipes: the only place that prints.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
 
@@ -10,6 +10,11 @@ pub(crate) fn say(text: &str) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }
+}
+
+/// Whether a person looks at standard output.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Writes what went wrong, with everything that led to it, to standard error.

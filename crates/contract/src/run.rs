@@ -50,17 +50,20 @@ impl Options {
 
 /// Runs the cases against the server that `client` talks to, as a cluster administrator.
 pub async fn run(cases: Vec<Case>, client: &Client, options: &Options) -> Report {
-    let rows = stream::iter(cases)
-        .map(|case| {
+    let mut rows: Vec<(usize, Row)> = stream::iter(cases.into_iter().enumerate())
+        .map(|(place, case)| {
             let (client, options) = (client.clone(), options.clone());
             async move {
                 let verdict = verdict(case, client, options).await;
-                Row { area: case.area, name: case.name, verdict }
+                (place, Row { area: case.area, name: case.name, verdict })
             }
         })
-        .buffered(options.parallel.max(1))
+        // One that waits long holds up none of the others.
+        .buffer_unordered(options.parallel.max(1))
         .collect()
         .await;
+    rows.sort_by_key(|(place, _)| *place);
+    let rows = rows.into_iter().map(|(_, row)| row).collect();
     Report { rows }
 }
 

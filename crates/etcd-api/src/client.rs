@@ -14,10 +14,10 @@ use crate::{
         health_client::HealthClient,
     },
     pb::{
-        self, AlarmRequest, AlarmType, AuthStatusRequest, CompactionRequest, DefragmentRequest, DowngradeRequest,
-        HashKvRequest, MemberAddRequest, MemberListRequest, MemberPromoteRequest, MemberRemoveRequest,
-        MemberUpdateRequest, MoveLeaderRequest, RangeRequest, ResponseHeader, StatusRequest,
-        alarm_request::AlarmAction, auth_client::AuthClient, cluster_client::ClusterClient,
+        self, AlarmRequest, AlarmType, AuthStatusRequest, CompactionRequest, DefragmentRequest,
+        DowngradeRequest, HashKvRequest, MemberAddRequest, MemberListRequest, MemberPromoteRequest,
+        MemberRemoveRequest, MemberUpdateRequest, MoveLeaderRequest, RangeRequest, ResponseHeader,
+        StatusRequest, alarm_request::AlarmAction, auth_client::AuthClient, cluster_client::ClusterClient,
         downgrade_request::DowngradeAction, kv_client::KvClient, maintenance_client::MaintenanceClient,
         watch_client::WatchClient,
     },
@@ -86,10 +86,7 @@ impl Client {
     }
 
     /// A call that the wire's clients made, as one of ours: within the deadline, and with its errors told apart.
-    pub async fn call<T>(
-        &self,
-        call: impl Future<Output = Result<Response<T>, tonic::Status>>,
-    ) -> Result<T> {
+    pub async fn call<T>(&self, call: impl Future<Output = Result<Response<T>, tonic::Status>>) -> Result<T> {
         within(self.deadline, call).await
     }
 

@@ -72,7 +72,11 @@ impl EtcdError {
     /// What an error of our own side of the connection means.
     pub(crate) fn local(error: &(dyn Error + 'static)) -> Self {
         let chain: Vec<&(dyn Error + 'static)> = chain(error).collect();
-        let why = chain.last().map(ToString::to_string).unwrap_or_default();
+        let closed = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
+        let why = match chain.iter().any(|error| error.downcast_ref().is_some_and(closed)) {
+            true => "the other side closed it".to_owned(),
+            false => chain.last().map(ToString::to_string).unwrap_or_default(),
+        };
         if chain.iter().any(|error| error.is::<rustls::Error>()) {
             return Self::Tls(why);
         }
@@ -105,10 +109,7 @@ mod tests {
     fn a_refusal_is_known_under_every_code_that_it_travels_under() {
         for code in [Code::Unavailable, Code::FailedPrecondition] {
             let status = Status::new(code, "etcdserver: rpc not supported for learner");
-            assert_eq!(
-                EtcdError::answered(&status, DEADLINE),
-                EtcdError::Refused(Refusal::NotForLearners)
-            );
+            assert_eq!(EtcdError::answered(&status, DEADLINE), EtcdError::Refused(Refusal::NotForLearners));
         }
     }
 

@@ -4,7 +4,10 @@ use std::{fmt, sync::Arc};
 
 /// Certificates as PEM. Clones share them; the key is never printed.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Tls(Arc<Parts>);
+pub struct Tls {
+    parts: Arc<Parts>,
+    server: Option<Arc<str>>,
+}
 
 #[derive(PartialEq, Eq)]
 struct Parts {
@@ -15,19 +18,27 @@ struct Parts {
 
 impl Tls {
     /// The authorities that servers are checked by, one or several, and our own certificate with its key.
-    pub fn new(
-        ca: impl Into<Vec<u8>>,
-        certificate: impl Into<Vec<u8>>,
-        key: impl Into<Vec<u8>>,
-    ) -> Self {
-        Self(Arc::new(Parts { ca: ca.into(), certificate: certificate.into(), key: key.into() }))
+    pub fn new(ca: impl Into<Vec<u8>>, certificate: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        let parts = Parts { ca: ca.into(), certificate: certificate.into(), key: key.into() };
+        Self { parts: Arc::new(parts), server: None }
+    }
+
+    /// The same for a server that is reached by an address which its certificate does not have, such as a pod's: it must prove
+    /// that it is `name`.
+    pub fn of_server(&self, name: &str) -> Self {
+        Self { parts: self.parts.clone(), server: Some(name.into()) }
     }
 
     pub(crate) fn config(&self) -> tonic::transport::ClientTlsConfig {
         use tonic::transport::{Certificate, ClientTlsConfig, Identity};
-        ClientTlsConfig::new()
-            .ca_certificate(Certificate::from_pem(&self.0.ca))
-            .identity(Identity::from_pem(&self.0.certificate, &self.0.key))
+        let Parts { ca, certificate, key } = &*self.parts;
+        let config = ClientTlsConfig::new()
+            .ca_certificate(Certificate::from_pem(ca))
+            .identity(Identity::from_pem(certificate, key));
+        match &self.server {
+            Some(name) => config.domain_name(&**name),
+            None => config,
+        }
     }
 }
 

@@ -167,7 +167,10 @@ mod tests {
     fn ids_are_read_and_printed_as_etcd_does() {
         let id: MemberId = "8e9e05c52164694d".parse().unwrap();
         assert_eq!(id, MemberId(10_276_657_743_932_975_437));
-        assert_eq!((id.to_string(), format!("{id:?}")), ("8e9e05c52164694d".into(), "8e9e05c52164694d".into()));
+        assert_eq!(
+            (id.to_string(), format!("{id:?}")),
+            ("8e9e05c52164694d".into(), "8e9e05c52164694d".into())
+        );
         assert!("9d3g".parse::<ClusterId>().is_err());
     }
 }

@@ -1,1 +1,56 @@
-//! x
+//! What to do next for an etcd cluster. Pure: no client, no clock, no randomness.
+//!
+//!     Picture ──> validate ──> case ──> rules, first that applies ──> Plan
+//!     all that    the spec,    who is    decide.rs: the list           objects, at most
+//!     is known    made valid   who       found, join, leave,           one step, status,
+//!                              and how   repair, roll …                conditions, wake
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `picture.rs`, `plan.rs` | what goes in and what comes out, as plain data |
+//! | `version.rs`, `flags.rs` | etcd's versions and flags, as tables |
+//! | `validate.rs` | what can be carried out; what is refused, by field |
+//! | `quorum.rs` | may this member go down, may that one leave? |
+//! | `names.rs`, `ids.rs`, `template.rs` | what things are called; what a member's pod is made from |
+//!
+//! Invariants, each held by a property in `properties.rs`: quorum is never broken voluntarily; at most one learner; `new` is
+//! rendered only while no cluster ID is known anywhere; no claim is deleted without consent; no membership step without a live
+//! member list of the latched cluster; a reverted spec is always acted on.
+
+mod case;
+mod cause;
+pub mod conditions;
+mod decide;
+pub mod flags;
+mod found;
+mod identity;
+mod ids;
+mod join;
+mod leave;
+mod names;
+mod phase;
+mod picture;
+mod plan;
+pub mod quorum;
+mod repair;
+mod report;
+mod roll;
+mod rule;
+mod template;
+pub mod text;
+pub mod validate;
+pub mod version;
+
+pub use conditions::{Condition, Truth, Why};
+pub use decide::decide;
+pub use ids::{ClusterId, MemberId, NoId, Serial};
+pub use names::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT};
+pub use picture::{
+    Alarm, AlarmKind, Certificates, Claim, ClaimPhase, ClaimState, Cluster, Endpoint, Etcd, Exit, Latch, Listed, Member,
+    Node, NodeState, Picture, Pod, StatefulSet, Unreachable, Waiting,
+};
+pub use plan::{ClaimWish, DowngradeAction, Event, MemberWish, Objects, Plan, Refusal, Step};
+pub use quorum::Permit;
+pub use template::{Start, Template};
+pub use validate::Wanted;
+pub use version::{Minor, Version};

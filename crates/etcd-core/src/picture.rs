@@ -30,6 +30,9 @@ pub struct Picture {
     pub etcd: Etcd,
     /// The certificates.
     pub certificates: Certificates,
+    /// The annotation `etcd.capstan.dev/hold-upgrade`: an upgrade must not begin yet, and why. Whoever makes the backup before an
+    /// upgrade sets it.
+    pub upgrade_hold: Option<String>,
     /// What stands in the way of making objects, a sentence each: "Service db-client exists and is not ours …".
     pub blocked: Vec<String>,
 }
@@ -93,6 +96,8 @@ pub struct Pod {
     pub ready: bool,
     /// Whether its container runs now.
     pub running: bool,
+    /// When it was made.
+    pub created: Option<Timestamp>,
     /// Why its container waits: `ImagePullBackOff`, `CrashLoopBackOff`, `CreateContainerConfigError` …, with the message.
     pub waiting: Option<Waiting>,
     /// Why no node takes it: the message of `PodScheduled=False`.

@@ -9,6 +9,7 @@ use etcd_types::{EtcdCluster, TlsMode};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kit::{Context, Error, Key, KindId, Result};
+use kube::ResourceExt as _;
 
 use crate::{
     build, names,
@@ -56,9 +57,9 @@ impl Certificates {
             let made_by_us = mode == TlsMode::SelfManaged;
             get(name).filter(|secret| !made_by_us || names::is_owned(cluster, &**secret))
         };
-        let authority = get(&names::ca(cluster)).filter(|_| mode == TlsMode::SelfManaged);
+        let authority = get(&names::ca(&cluster.name_any())).filter(|_| mode == TlsMode::SelfManaged);
         let leaves = Role::ALL.into_iter().filter_map(|role| {
-            let secret = tls::secret_name(cluster, role)?;
+            let secret = tls::secret_name(&cluster.name_any(), &cluster.spec.tls, role)?;
             let live = get(&secret);
             let material = match &live {
                 Some(live) => Material::of(live),
@@ -122,6 +123,8 @@ impl Certificates {
                 ));
             }
             (Some(Err(problem)), _) => return Some(format!("Secret {}-ca: {problem}", self.names.cluster)),
+            // Whatever is wrong with a leaf: it is signed anew, now.
+            (_, TlsMode::SelfManaged) => return None,
             _ => {}
         }
         self.leaves.iter().find_map(|leaf| {
@@ -140,7 +143,7 @@ impl Certificates {
             match task {
                 Task::MakeAuthority => {
                     let made = Authority::new(&self.names, cx.now()).map_err(Error::other)?;
-                    let secret = build::secret(cluster, names::ca(cluster), made.data());
+                    let secret = build::secret(cluster, names::ca(&self.names.cluster), made.data());
                     create(cx, &secret).await?;
                     authority = Some(made);
                 }

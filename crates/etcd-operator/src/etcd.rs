@@ -30,12 +30,20 @@ pub(crate) const DEADLINE: Duration = Duration::from_millis(1500);
 const SOON: Duration = Duration::from_millis(200);
 const LATE: Duration = Duration::from_secs(5);
 
+/// A member that is reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Reached {
+    pub(crate) endpoint: Arc<dyn Endpoint>,
+    /// For how long, if its return was seen; one that was met running may have been up for ever.
+    pub(crate) watched_for: Option<Duration>,
+}
+
 /// How a member is reached.
 #[derive(Debug, Clone)]
-pub(crate) enum Line {
+enum Line {
     /// It was not tried yet.
     Dialing,
-    Up(Arc<dyn Endpoint>),
+    Up(Arc<dyn Endpoint>, Option<Instant>),
     Down(EtcdError),
 }
 
@@ -79,14 +87,17 @@ impl Connections {
     }
 
     /// How a member that is kept is reached now. One that is down is tried again at once, and the cluster is due if it is up.
-    pub(crate) async fn look(&self, cluster: &Key, url: &str) -> Result<Arc<dyn Endpoint>, EtcdError> {
+    pub(crate) async fn look(&self, cluster: &Key, url: &str) -> Result<Reached, EtcdError> {
         let Some((mut line, try_now)) = self.line(cluster, url) else {
             return Err(EtcdError::Unreachable("it is not dialed".to_owned()));
         };
         let tried = timeout(DEADLINE, line.wait_for(|line| !matches!(line, Line::Dialing))).await;
         match tried {
             Ok(Ok(line)) => match &*line {
-                Line::Up(endpoint) => Ok(endpoint.clone()),
+                Line::Up(endpoint, since) => Ok(Reached {
+                    endpoint: endpoint.clone(),
+                    watched_for: since.map(|since| since.elapsed()),
+                }),
                 Line::Down(error) => {
                     try_now.notify_one();
                     Err(error.clone())
@@ -137,9 +148,10 @@ impl Keeper {
             match self.dial.dial(&self.url, self.tls.as_ref(), DEADLINE).await {
                 Ok(endpoint) => {
                     tracing::debug!(url = self.url, "connected");
-                    self.line.send_replace(Line::Up(endpoint.clone()));
-                    self.trigger.due(&self.cluster);
                     let since = Instant::now();
+                    let returned = matches!(&*self.line.borrow(), Line::Down(_));
+                    self.line.send_replace(Line::Up(endpoint.clone(), returned.then_some(since)));
+                    self.trigger.due(&self.cluster);
                     let error = self.hear(&*endpoint).await;
                     tracing::debug!(url = self.url, %error, "the connection ended");
                     self.line.send_replace(Line::Down(error));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use etcd_types::EtcdCluster;
+use etcd_types::{EtcdCluster, TlsMode};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
 
@@ -15,63 +15,59 @@ pub(crate) const CLUSTER: &str = "etcd.capstan.dev/cluster";
 /// The member's name, on all objects of a member.
 pub(crate) const MEMBER: &str = "etcd.capstan.dev/member";
 
-/// On pods: the fingerprint of the settings that they were made from.
-pub(crate) const SETTINGS: &str = "etcd.capstan.dev/settings";
-/// On pods: the version of etcd that they run.
-pub(crate) const VERSION: &str = "etcd.capstan.dev/version";
-/// On claims: the UID of the EtcdCluster whose data they hold.
+/// On StatefulSets: what the pod is made from, as JSON. On pods: its fingerprint.
+pub(crate) const TEMPLATE: &str = "etcd.capstan.dev/template";
+/// On pods: the fingerprint of how they come into the cluster.
+pub(crate) const START: &str = "etcd.capstan.dev/start";
+/// On claims and pods: the UID of the EtcdCluster that they belong to.
 pub(crate) const CLUSTER_UID: &str = "etcd.capstan.dev/cluster-uid";
 /// On claims: etcd's ID of the cluster whose data they hold; none before the cluster existed.
 pub(crate) const CLUSTER_ID: &str = "etcd.capstan.dev/cluster-id";
 /// On claims: when their member left the cluster.
 pub(crate) const DETACHED: &str = "etcd.capstan.dev/detached-at";
-/// Keeps an EtcdCluster until its volumes are dealt with as its deletionPolicy says.
-pub(crate) const FINALIZER: &str = "etcd.capstan.dev/volumes";
+/// On claims: the last version of etcd that was started on them.
+pub(crate) const VERSION: &str = "etcd.capstan.dev/version";
+/// On an EtcdCluster: an upgrade must not begin yet, and why.
+pub(crate) const HOLD_UPGRADE: &str = "etcd.capstan.dev/hold-upgrade";
+/// Keeps an EtcdCluster as long as it is protected, or volumes are left that have to go with it.
+pub(crate) const FINALIZER: &str = "etcd.capstan.dev/hold";
 
-/// Where members listen.
-pub(crate) const CLIENT_PORT: i32 = 2379;
-pub(crate) const PEER_PORT: i32 = 2380;
-pub(crate) const METRICS_PORT: i32 = 2381;
-
-pub(crate) fn client_service(cluster: &EtcdCluster) -> String {
-    format!("{}-client", cluster.name_any())
+/// The names that core gives things.
+pub(crate) fn of(cluster: &EtcdCluster) -> Name {
+    Name {
+        namespace: cluster.namespace().unwrap_or_default(),
+        cluster: cluster.name_any(),
+        tls: cluster.spec.tls.mode,
+    }
 }
 
-pub(crate) fn peer_service(cluster: &EtcdCluster) -> String {
-    format!("{}-peer", cluster.name_any())
+/// The parts of a cluster's names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Name {
+    namespace: String,
+    cluster: String,
+    tls: TlsMode,
 }
 
-pub(crate) fn identity(cluster: &EtcdCluster) -> String {
-    format!("{}-identity", cluster.name_any())
+impl Name {
+    pub(crate) fn get(&self) -> etcd_core::Names<'_> {
+        etcd_core::Names { namespace: &self.namespace, cluster: &self.cluster, tls: self.tls }
+    }
 }
 
-/// A member, its StatefulSet and its claim.
-pub(crate) fn member(cluster: &EtcdCluster, serial: u64) -> String {
-    format!("{}-{serial}", cluster.name_any())
-}
-
-/// The serial in the name of a member, a StatefulSet or a claim of this cluster.
-pub(crate) fn serial(cluster: &str, name: &str) -> Option<u64> {
-    name.strip_prefix(cluster)?.strip_prefix('-')?.parse().ok()
-}
-
-pub(crate) fn pod(member: &str) -> String {
-    format!("{member}-0")
-}
-
-pub(crate) fn ca(cluster: &EtcdCluster) -> String {
-    format!("{}-ca", cluster.name_any())
+pub(crate) fn ca(cluster: &str) -> String {
+    format!("{cluster}-ca")
 }
 
 /// The Secret of a leaf that we make.
-pub(crate) fn leaf(cluster: &EtcdCluster, role: Role) -> String {
+pub(crate) fn leaf(cluster: &str, role: Role) -> String {
     let role = match role {
         Role::Server => "server",
         Role::Peer => "peer",
         Role::Client => "client",
         Role::Operator => "operator",
     };
-    format!("{}-{role}-tls", cluster.name_any())
+    format!("{cluster}-{role}-tls")
 }
 
 /// What certificates are made for.
@@ -111,7 +107,7 @@ pub(crate) fn meta(cluster: &EtcdCluster, name: String) -> ObjectMeta {
     }
 }
 
-/// Metadata of an object of one member.
+/// Metadata of an object of one member, which has the member's name.
 pub(crate) fn member_meta(cluster: &EtcdCluster, member: &str) -> ObjectMeta {
     let mut meta = meta(cluster, member.to_owned());
     meta.labels.get_or_insert_default().insert(MEMBER.to_owned(), member.to_owned());
@@ -122,17 +118,4 @@ pub(crate) fn member_meta(cluster: &EtcdCluster, member: &str) -> ObjectMeta {
 pub(crate) fn is_owned(cluster: &EtcdCluster, object: &impl Resource<DynamicType = ()>) -> bool {
     let uid = cluster.meta().uid.as_deref();
     object.owner_references().iter().any(|owner| owner.controller == Some(true) && Some(&*owner.uid) == uid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn serials_are_read_from_names_of_this_cluster_only() {
-        assert_eq!(serial("db", "db-12"), Some(12));
-        for name in ["db", "db-", "db-a", "db-1-0", "other-1", "db2-1"] {
-            assert_eq!(serial("db", name), None, "{name}");
-        }
-    }
 }

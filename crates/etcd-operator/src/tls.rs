@@ -19,10 +19,11 @@ mod check;
 mod material;
 mod sans;
 
-use etcd_types::{EtcdCluster, TlsMode};
+use etcd_types::{Tls, TlsMode};
 use jiff::{SignedDuration, Timestamp};
 
-pub(crate) use authority::Authority;
+use authority::common_name;
+pub(crate) use authority::{Authority, PEER_COMMON_NAME};
 pub(crate) use check::{Problem, check};
 pub(crate) use material::{Material, PrivateKey, Validity};
 pub(crate) use sans::Names;
@@ -59,18 +60,38 @@ impl Role {
     }
 }
 
-/// The Secret that a cluster's certificate of `role` is in; none without TLS.
-pub(crate) fn secret_name(cluster: &EtcdCluster, role: Role) -> Option<String> {
-    let given = cluster.spec.tls.secrets.as_ref();
-    match cluster.spec.tls.mode {
+/// The Secret that the certificate of `role` is in; none without TLS.
+pub(crate) fn secret_name(cluster: &str, tls: &Tls, role: Role) -> Option<String> {
+    match tls.mode {
         TlsMode::Off => None,
         TlsMode::SelfManaged | TlsMode::CertManager => Some(names::leaf(cluster, role)),
-        TlsMode::Secrets => given.map(|given| match role {
+        TlsMode::Secrets => tls.secrets.as_ref().map(|given| match role {
             Role::Server => given.server.clone(),
             Role::Peer => given.peer.clone(),
             Role::Client | Role::Operator => given.operator.clone(),
         }),
     }
+}
+
+/// What is asked of whoever signs a certificate.
+pub(crate) struct Request {
+    pub(crate) common_name: &'static str,
+    pub(crate) dns_names: Vec<String>,
+    pub(crate) addresses: Vec<String>,
+    /// In cert-manager's words.
+    pub(crate) usages: Vec<&'static str>,
+    pub(crate) life: SignedDuration,
+}
+
+/// What is asked for a certificate of `role`.
+pub(crate) fn request(role: Role, names: &Names) -> Request {
+    let is_address = |name: &String| name.parse::<std::net::IpAddr>().is_ok();
+    let (addresses, dns_names) = names.of(role).into_iter().partition(is_address);
+    let mut usages = vec!["digital signature", "client auth"];
+    if role.serves() {
+        usages.push("server auth");
+    }
+    Request { common_name: common_name(role), dns_names, addresses, usages, life: LEAF_LIFE }
 }
 
 /// Why a leaf must be signed now, if it must.

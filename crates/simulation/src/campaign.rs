@@ -2,17 +2,18 @@
 
 use apiserver::CrashPoint;
 
-use crate::{Injected, Run, Scenario, run};
+use crate::{AtCall, Injected, Run, Scenario, run};
 
 const POINTS: [CrashPoint; 3] = [CrashPoint::Before, CrashPoint::AfterCommit, CrashPoint::AfterResponse];
+const AT_ETCD_WRITES: [AtCall; 4] = [AtCall::CrashBefore, AtCall::CrashAfter, AtCall::Lost, AtCall::Refused];
 const REFUSALS: [u16; 4] = [409, 429, 500, 503];
 
 /// How much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// Every crash at every write, every lost answer, every stale revision.
+    /// Every crash at every write, every lost answer, every stale revision; the same at etcd's, and its refusals.
     Sample,
-    /// And every refusal of every request, and crashes in pairs.
+    /// And every refusal of every request, every call of etcd without an answer, and crashes in pairs.
     Whole,
 }
 
@@ -62,7 +63,13 @@ impl Campaign {
             faults.push(Injected::Lost { write });
         }
         faults.extend((0..=self.reference.revisions).map(|revision| Injected::Stale { revision }));
+        let etcd_writes = self.reference.etcd_calls.iter().filter(|made| made.call.is_write()).count();
+        for nth in 0..etcd_writes {
+            faults.extend(AT_ETCD_WRITES.map(|what| Injected::Etcd { what, nth }));
+        }
         if extent == Extent::Whole {
+            let calls = 0..self.reference.etcd_calls.len();
+            faults.extend(calls.map(|nth| Injected::Etcd { what: AtCall::Silent, nth }));
             for request in 0..requests {
                 faults.extend(REFUSALS.map(|code| Injected::Refused { code, request }));
             }
@@ -103,6 +110,10 @@ fn wrong(reference: &Run, run: &Run) -> Vec<String> {
         if (came, went) != (comes, goes) {
             wrong.push(format!("{name} came {comes} and went {goes} times, not {came} and {went}"));
         }
+    }
+    if reference.etcd != run.etcd {
+        let (expected, found) = (reference.etcd.join("; "), run.etcd.join("; "));
+        wrong.push(format!("etcd ended as {found}, not as {expected}"));
     }
     wrong
 }

@@ -1,10 +1,15 @@
 //! The faults of a campaign, as data: printed when a run fails, and read back to repeat just that run.
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use apiserver::{ApiError, CrashPoint, Fault, When};
 
-use crate::world::OPERATOR;
+use etcd_api::{EtcdError, Refusal};
+
+use crate::{
+    etcd::{EtcdFault, Nth},
+    world::OPERATOR,
+};
 
 /// What goes wrong in a run, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +27,32 @@ pub enum Injected {
     /// When all is done, the operator restarts on an API server that is stuck at the `revision`th revision of the run, works on
     /// that for a while, and then sees the present.
     Stale { revision: usize },
+    /// Something goes wrong at the operator's `nth` call of etcd: of those that write, or of all for [`AtCall::Silent`].
+    Etcd { what: AtCall, nth: usize },
 }
+
+/// What goes wrong at a call of etcd.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtCall {
+    /// The operator dies, and the call was not made.
+    CrashBefore,
+    /// The operator dies, and the call had its effect.
+    CrashAfter,
+    /// The call has its effect, and the answer is lost.
+    Lost,
+    /// etcd refuses: the cluster is not well enough.
+    Refused,
+    /// Nothing happens, and nothing comes back.
+    Silent,
+}
+
+const AT_CALLS: &[(AtCall, &str)] = &[
+    (AtCall::CrashBefore, "crash-before"),
+    (AtCall::CrashAfter, "crash-after"),
+    (AtCall::Lost, "lost"),
+    (AtCall::Refused, "refused"),
+    (AtCall::Silent, "silent"),
+];
 
 const POINTS: &[(CrashPoint, &str)] = &[
     (CrashPoint::Before, "before"),
@@ -35,7 +65,7 @@ impl Injected {
     pub(crate) fn rules(self) -> Vec<(When, Fault)> {
         let write = |nth| When::write().client(OPERATOR).skip(nth);
         match self {
-            Self::Nothing | Self::Stale { .. } => Vec::new(),
+            Self::Nothing | Self::Stale { .. } | Self::Etcd { .. } => Vec::new(),
             Self::Crash { point, write: nth } => vec![(write(nth), Fault::Crash(point))],
             Self::CrashTwice { point, write: nth } => vec![(write(nth).times(2), Fault::Crash(point))],
             Self::Refused { code, request } => {
@@ -44,7 +74,22 @@ impl Injected {
             Self::Lost { write: nth } => vec![(write(nth), Fault::Lost)],
         }
     }
+
+    /// The rules for etcd.
+    pub(crate) fn etcd_rules(self) -> Vec<(Nth, EtcdFault)> {
+        let Self::Etcd { what, nth } = self else { return Vec::new() };
+        vec![match what {
+            AtCall::CrashBefore => (Nth::Write(nth), EtcdFault::CrashBefore),
+            AtCall::CrashAfter => (Nth::Write(nth), EtcdFault::CrashAfter),
+            AtCall::Lost => (Nth::Write(nth), EtcdFault::Lost),
+            AtCall::Refused => (Nth::Write(nth), EtcdFault::Refused(Refusal::Unhealthy)),
+            AtCall::Silent => (Nth::Call(nth), EtcdFault::Failed(EtcdError::Deadline(PATIENCE))),
+        }]
+    }
 }
+
+/// How long somebody waited who got no answer.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 fn refusal(code: u16) -> ApiError {
     match code {
@@ -66,6 +111,10 @@ impl fmt::Display for Injected {
             Self::Refused { code, request } => write!(f, "refused {code} {request}"),
             Self::Lost { write } => write!(f, "lost {write}"),
             Self::Stale { revision } => write!(f, "stale {revision}"),
+            Self::Etcd { what, nth } => {
+                let name = AT_CALLS.iter().find(|(known, _)| known == what).map_or("", |(_, name)| name);
+                write!(f, "etcd {name} {nth}")
+            }
         }
     }
 }
@@ -100,6 +149,10 @@ impl FromStr for Injected {
             }
             ["lost", nth] => number(nth).map(|write| Self::Lost { write }),
             ["stale", nth] => number(nth).map(|revision| Self::Stale { revision }),
+            ["etcd", at, nth] => {
+                let what = AT_CALLS.iter().find(|(_, name)| name == at).map(|(what, _)| *what);
+                what.zip(number(nth)).map(|(what, nth)| Self::Etcd { what, nth })
+            }
             _ => None,
         };
         parsed.ok_or_else(|| NoSuchFault(text.to_owned()))
@@ -119,6 +172,7 @@ mod tests {
             Injected::Refused { code: 503, request: 4 },
             Injected::Lost { write: 2 },
             Injected::Stale { revision: 9 },
+            Injected::Etcd { what: AtCall::CrashAfter, nth: 3 },
         ] {
             assert_eq!(fault.to_string().parse(), Ok(fault));
         }

@@ -13,15 +13,18 @@
 //! [`workloads`] runs Pods, Deployments, StatefulSets, Jobs, CronJobs and claims on the server, so that operators see theirs
 //! come up, fail and end.
 //!
+//! [`etcd`] makes those pods that run etcd into members of clusters, which operators reach through `etcd-api`'s traits.
+//!
 //! The operator is any future over a [`Connection`](apiserver::Connection); this crate does not know the kit.
 
 mod campaign;
+pub mod etcd;
 mod fault;
 mod scenario;
 pub mod workloads;
 mod world;
 
 pub use campaign::{Campaign, Extent, Finding};
-pub use fault::{Injected, NoSuchFault};
+pub use fault::{AtCall, Injected, NoSuchFault};
 pub use scenario::{Operator, Scenario, Step};
 pub use world::{OPERATOR, Run, run};

@@ -5,6 +5,8 @@ use std::{sync::Arc, time::Duration};
 use apiserver::{Connection, Server, User};
 use futures::future::BoxFuture;
 
+use crate::etcd::Etcd;
+
 /// Runs until it is dropped. It is started again, on a new connection, after every crash.
 pub type Operator = Arc<dyn Fn(Connection) -> BoxFuture<'static, ()>>;
 
@@ -34,6 +36,7 @@ pub struct Scenario {
     pub(crate) rest: Duration,
     pub(crate) steps: Vec<Step>,
     pub(crate) edit: Option<Edit>,
+    pub(crate) etcd: Option<Etcd>,
 }
 
 impl Scenario {
@@ -44,13 +47,29 @@ impl Scenario {
         operator: impl Fn(Connection) -> BoxFuture<'static, ()> + 'static,
     ) -> Self {
         let (prepare, operator) = (Arc::new(prepare), Arc::new(operator));
-        Self { name, prepare, operator, user: User::admin(), rest: REST, steps: Vec::new(), edit: None }
+        Self {
+            name,
+            prepare,
+            operator,
+            user: User::admin(),
+            rest: REST,
+            steps: Vec::new(),
+            edit: None,
+            etcd: None,
+        }
     }
 
     /// The operator is this user, with no more rights than `prepare` gives it.
     #[must_use]
     pub fn operated_by(mut self, user: User) -> Self {
         self.user = user;
+        self
+    }
+
+    /// The operator's calls of this etcd, which `prepare` starts and which it dials when it starts, are broken too.
+    #[must_use]
+    pub fn with_etcd(mut self, etcd: Etcd) -> Self {
+        self.etcd = Some(etcd);
         self
     }
 

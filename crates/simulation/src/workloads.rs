@@ -33,7 +33,9 @@ use jiff::Timestamp;
 use kubelet::Kubelet;
 pub use kubelet::{Behaviour, Outcome};
 use picture::Picture;
+pub(crate) use pods::fnv;
 use turn::Turn;
+pub(crate) use volumes::claims;
 pub use volumes::{Content, Volumes};
 
 /// In the order in which they look: what is written by one is seen by all in the next turn.

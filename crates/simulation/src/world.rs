@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use apiserver::{Change, Dump, Plan, Recorded, Server, Verb};
 use tokio::task::JoinHandle;
 
-use crate::{Injected, Scenario};
+use crate::{
+    Injected, Scenario,
+    etcd::{Etcd, Made},
+};
 
 /// The operator's name at the server.
 pub const OPERATOR: &str = "operator";
@@ -22,6 +25,10 @@ pub struct Run {
     pub comings_and_goings: BTreeMap<String, (usize, usize)>,
     /// The operator's requests.
     pub requests: Vec<Recorded>,
+    /// The operator's calls of etcd.
+    pub etcd_calls: Vec<Made>,
+    /// What became of the etcd clusters, in comparable form.
+    pub etcd: Vec<String>,
     /// How many revisions the run made.
     pub revisions: usize,
     /// How often the operator crashed.
@@ -42,7 +49,14 @@ async fn play(scenario: &Scenario, fault: Injected) -> Result<Run, String> {
     (scenario.prepare)(&server);
     let first = server.revision();
     server.faults().plan(Plan::new(fault.rules()));
-    let mut world = World { server: server.clone(), process: Process::start(scenario, &server), crashes: 0 };
+    let etcd = scenario.etcd.clone().unwrap_or_default();
+    etcd.plan(fault.etcd_rules());
+    let mut world = World {
+        server: server.clone(),
+        etcd: etcd.clone(),
+        process: Process::start(scenario, &server),
+        crashes: 0,
+    };
     for step in &scenario.steps {
         let user = server.client_named("user");
         (step.act)(user).await.map_err(|error| format!("the user could not {}: {error}", step.name))?;
@@ -51,6 +65,7 @@ async fn play(scenario: &Scenario, fault: Injected) -> Result<Run, String> {
     if let Injected::Stale { revision } = fault {
         let past = first + u64::try_from(revision).unwrap_or_default();
         server.faults().kill(OPERATOR);
+        etcd.hang_up();
         server.faults().freeze(OPERATOR, past);
         world.process = Process::start(scenario, &server);
         // Not until it rests: to ask again from time to time whether the server has caught up is right.
@@ -67,12 +82,15 @@ async fn play(scenario: &Scenario, fault: Injected) -> Result<Run, String> {
         requests: server.requests().of(OPERATOR).iter().cloned().collect(),
         revisions: usize::try_from(server.revision() - first).unwrap_or_default(),
         crashes: world.crashes,
-        hits: server.faults().fired().iter().sum(),
+        hits: server.faults().fired().iter().sum::<usize>() + etcd.hits(),
+        etcd_calls: etcd.calls(),
+        etcd: etcd.summary(),
     })
 }
 
 struct World {
     server: Server,
+    etcd: Etcd,
     process: Process,
     crashes: usize,
 }
@@ -96,7 +114,7 @@ impl Drop for Process {
 impl World {
     /// Waits until the world is at rest; an operator that crashes on the way is started again.
     async fn rest(&mut self, scenario: &Scenario) -> Result<(), String> {
-        let crashes = self.server.faults().crashes();
+        let (crashes, etcd) = (self.server.faults().crashes(), self.etcd.clone());
         let mut quiet = self.work_so_far();
         let mut rest = Box::pin(tokio::time::sleep(scenario.rest));
         let restless = tokio::time::sleep(scenario.rest * RESTLESS);
@@ -104,10 +122,8 @@ impl World {
         loop {
             tokio::select! {
                 biased;
-                _ = crashes.tripped() => {
-                    self.crashes += 1;
-                    self.process = Process::start(scenario, &self.server);
-                }
+                _ = crashes.tripped() => self.restart(scenario),
+                () = etcd.crashed() => self.restart(scenario),
                 () = &mut rest => {
                     let now = self.work_so_far();
                     if now == quiet {
@@ -121,12 +137,19 @@ impl World {
         }
     }
 
-    /// Requests that are not just listening, and everything that was written by anybody.
-    fn work_so_far(&self) -> (usize, u64) {
+    fn restart(&mut self, scenario: &Scenario) {
+        self.crashes += 1;
+        self.etcd.hang_up();
+        self.process = Process::start(scenario, &self.server);
+    }
+
+    /// Requests that are not just listening, everything that was written by anybody, and changes of etcd.
+    fn work_so_far(&self) -> (usize, u64, usize) {
         let asked = self.server.requests().of(OPERATOR);
         let working =
             asked.iter().filter(|request| request.verb != Some(Verb::Watch) && request.resource != "leases");
-        (working.count(), self.server.revision())
+        let changes = self.etcd.calls().iter().filter(|made| made.call.is_write()).count();
+        (working.count(), self.server.revision(), changes)
     }
 
     fn last_requests(&self) -> String {

@@ -37,6 +37,7 @@ const MAY: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab", &[]),
+    ("lab-tests", &["lab"]),
     ("s3", &[]),
     // It asks `capstan` by running it: `cargo xtask lab` and the demo must not wait for the operators to compile twice.
     ("xtask", &["lab"]),

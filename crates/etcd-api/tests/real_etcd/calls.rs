@@ -54,7 +54,8 @@ async fn members_come_as_learners_vote_lead_and_go() {
 
     cluster.start(fourth, "existing", &[0, 1, 2, fourth]);
     let itself = cluster.dial(fourth).await;
-    let status = until("the learner answers", async || itself.status().await.map_err(|e| e.to_string())).await;
+    let status =
+        until("the learner answers", async || itself.status().await.map_err(|e| e.to_string())).await;
     assert_eq!((status.member, status.role), (learner, Role::Learner));
     let refused = itself.members(Consistency::Linearizable).await.unwrap_err();
     assert_eq!(refused, EtcdError::Refused(Refusal::NotForLearners));
@@ -95,7 +96,8 @@ async fn members_come_as_learners_vote_lead_and_go() {
 async fn maintenance_is_answered_by_each_member_for_itself() {
     let cluster = Cluster::found("maintenance", 3).await;
     let client = cluster.dial(0).await;
-    let put = |key: &str| PutRequest { key: key.to_owned().into(), value: "v".into(), ..PutRequest::default() };
+    let put =
+        |key: &str| PutRequest { key: key.to_owned().into(), value: "v".into(), ..PutRequest::default() };
     let revision = client.call(client.kv().put(put("a"))).await.unwrap().header.unwrap().revision;
     assert_eq!(client.probe(Consistency::Linearizable).await, Ok(revision));
     assert_eq!(client.auth_enabled().await, Ok(false));
@@ -175,8 +177,10 @@ async fn alarms_restrict_until_they_are_disarmed_and_a_downgrade_can_be_called_o
     assert_eq!(refused, Err(EtcdError::Refused(Refusal::RequestTooLarge)));
 
     let downgrade = async |what: Downgrade<'_>| client.downgrade(what).await.map_err(|error| error.refusal());
-    until("a cluster version", async || downgrade(Downgrade::Validate("3.5")).await.map_err(|e| format!("{e:?}")))
-        .await;
+    until("a cluster version", async || {
+        downgrade(Downgrade::Validate("3.5")).await.map_err(|e| format!("{e:?}"))
+    })
+    .await;
     assert_eq!(downgrade(Downgrade::Validate("3.3")).await, Err(Some(Refusal::BadDowngradeTarget)));
     assert_eq!(downgrade(Downgrade::Validate("old")).await, Err(Some(Refusal::BadDowngradeFormat)));
     assert_eq!(downgrade(Downgrade::Cancel).await.as_deref(), Ok("3.6"), "3.5 refused it: there is none");

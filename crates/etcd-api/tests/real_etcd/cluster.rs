@@ -154,6 +154,20 @@ impl Cluster {
         member.child = Some(child);
     }
 
+    /// Empties a member's disk.
+    pub(crate) fn erase(&self, number: usize) {
+        fs::remove_dir_all(self.dir.join(&self.members[number].name)).unwrap();
+    }
+
+    /// Waits until a member's process has ended by itself: its exit code, and what it said.
+    pub(crate) async fn last_words(&mut self, number: usize) -> (Option<i32>, String) {
+        let member = &mut self.members[number];
+        let ended = tokio::time::timeout(PATIENCE, member.child.as_mut().unwrap().wait()).await;
+        let log = fs::read_to_string(self.dir.join(format!("{}.log", member.name))).unwrap();
+        let code = ended.unwrap_or_else(|_| panic!("it runs on: {log}")).unwrap().code();
+        (code, log)
+    }
+
     async fn try_dial(&self, number: usize) -> Result<Client, EtcdError> {
         Client::connect(&self.members[number].url(), Some(&self.tls), DEADLINE).await
     }

@@ -4,3 +4,4 @@ mod calls;
 mod cluster;
 mod connections;
 mod refusals;
+mod starts;

@@ -14,7 +14,10 @@ async fn who_is_not_there_cannot_be_changed_and_voters_are_added_only_while_enou
     let not_found = Some(Refusal::MemberNotFound);
     assert_eq!(client.remove_member(NOBODY).await.unwrap_err().refusal(), not_found);
     assert_eq!(client.promote_member(NOBODY).await.unwrap_err().refusal(), not_found);
-    assert_eq!(client.update_member(NOBODY, &["https://127.0.0.1:9".into()]).await.unwrap_err().refusal(), not_found);
+    assert_eq!(
+        client.update_member(NOBODY, &["https://127.0.0.1:9".into()]).await.unwrap_err().refusal(),
+        not_found
+    );
     let refused = client.promote_member(status.member).await.unwrap_err();
     assert_eq!(refused.refusal(), Some(Refusal::MemberNotLearner));
     let refused = client.move_leader(NOBODY).await.unwrap_err();

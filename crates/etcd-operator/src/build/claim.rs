@@ -1,27 +1,33 @@
 //! The claim for a member's volume.
 //!
-//! With `Retain` nobody owns it: it survives its member, and the EtcdCluster. With `Delete` Kubernetes removes it together with the
-//! EtcdCluster, whether this operator runs or not. What the volume holds is written on the claim, so that it can be taken back.
+//! Nobody owns it: it survives its member, and the EtcdCluster, and is deleted by a decision only. What the volume holds is written
+//! on it, so that it can be taken back.
 
-use std::collections::BTreeMap;
-
-use etcd_types::{EtcdCluster, VolumePolicy};
+use etcd_core::ClaimWish;
+use etcd_types::EtcdCluster;
 use k8s_openapi::api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
 };
+use kube::ResourceExt as _;
 
-use super::owned;
 use crate::names;
 
-/// The claim of the member `serial`. Of one that exists, size and class stay as they are.
+/// What `wish` says. Of a claim that exists, size and class stay as they are.
 pub(crate) fn claim(
     cluster: &EtcdCluster,
-    serial: u64,
-    annotations: BTreeMap<String, String>,
+    wish: &ClaimWish,
     live: Option<&PersistentVolumeClaim>,
 ) -> PersistentVolumeClaim {
-    let mut metadata = names::member_meta(cluster, &names::member(cluster, serial));
-    metadata.annotations = Some(annotations);
+    let ClaimWish { serial, create: _, detached, cluster_id, version } = wish;
+    let mut metadata = names::member_meta(cluster, &names::of(cluster).get().member(*serial));
+    let said = [
+        (names::CLUSTER_UID, cluster.uid()),
+        (names::CLUSTER_ID, cluster_id.map(|id| id.to_string())),
+        (names::VERSION, version.as_ref().map(ToString::to_string)),
+        (names::DETACHED, detached.map(|since| since.to_string())),
+    ];
+    let said = said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    metadata.annotations = Some(said.collect());
     let storage = &cluster.spec.storage;
     let live = live.and_then(|live| live.spec.as_ref());
     let size = live.and_then(|spec| spec.resources.as_ref()?.requests.as_ref()?.get("storage").cloned());
@@ -29,7 +35,7 @@ pub(crate) fn claim(
         Some(spec) => spec.storage_class_name.clone(),
         None => storage.storage_class_name.clone(),
     };
-    let claim = PersistentVolumeClaim {
+    PersistentVolumeClaim {
         metadata,
         spec: Some(PersistentVolumeClaimSpec {
             access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
@@ -43,9 +49,5 @@ pub(crate) fn claim(
             ..PersistentVolumeClaimSpec::default()
         }),
         status: None,
-    };
-    match cluster.spec.deletion_policy.volumes {
-        VolumePolicy::Retain => claim,
-        VolumePolicy::Delete => owned(claim, cluster),
     }
 }

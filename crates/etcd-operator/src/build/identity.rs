@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use etcd_core::{Latch, Serial};
 use etcd_types::EtcdCluster;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt as _;
@@ -9,20 +10,32 @@ use kube::ResourceExt as _;
 use super::owned;
 use crate::names;
 
-/// The keys of the ConfigMap.
-pub(crate) const UID: &str = "uid";
-pub(crate) const CLUSTER_ID: &str = "clusterID";
-pub(crate) const LATEST_SERIAL: &str = "latestSerial";
+const UID: &str = "uid";
+const CLUSTER_ID: &str = "clusterID";
+const LATEST_SERIAL: &str = "latestSerial";
+const FOUNDERS: &str = "founders";
 
-pub(crate) fn identity(cluster: &EtcdCluster, cluster_id: Option<&str>, latest_serial: u64) -> ConfigMap {
-    let mut data: BTreeMap<String, String> = [
-        (UID.to_owned(), cluster.uid().unwrap_or_default()),
-        (LATEST_SERIAL.to_owned(), latest_serial.to_string()),
-    ]
-    .into();
-    if let Some(id) = cluster_id {
-        data.insert(CLUSTER_ID.to_owned(), id.to_owned());
-    }
-    let metadata = names::meta(cluster, names::identity(cluster));
+pub(crate) fn identity(cluster: &EtcdCluster, latch: &Latch) -> ConfigMap {
+    let founders: Vec<String> = latch.founders.iter().map(ToString::to_string).collect();
+    let id = latch.cluster_id.map(|id| (CLUSTER_ID, id.to_string()));
+    let data = [
+        (UID, cluster.uid().unwrap_or_default()),
+        (LATEST_SERIAL, latch.latest_serial.to_string()),
+        (FOUNDERS, founders.join(",")),
+    ];
+    let data = data.into_iter().chain(id).map(|(key, value)| (key.to_owned(), value)).collect();
+    let metadata = names::meta(cluster, names::of(cluster).get().latch());
     owned(ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }, cluster)
+}
+
+/// What the ConfigMap says, if it is about this very cluster. Text that nobody of us wrote counts as nothing.
+pub(crate) fn latch(cluster: &EtcdCluster, live: &ConfigMap) -> Option<Latch> {
+    let empty = BTreeMap::new();
+    let data = live.data.as_ref().unwrap_or(&empty);
+    let get = |key: &str| data.get(key).map(String::as_str).unwrap_or_default();
+    (cluster.uid().as_deref() == Some(get(UID))).then(|| Latch {
+        cluster_id: get(CLUSTER_ID).parse().ok(),
+        latest_serial: get(LATEST_SERIAL).parse().unwrap_or_default(),
+        founders: get(FOUNDERS).split(',').filter_map(|serial| serial.parse().ok().map(Serial)).collect(),
+    })
 }

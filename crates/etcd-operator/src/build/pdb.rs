@@ -13,9 +13,8 @@ use kube::ResourceExt as _;
 use super::owned;
 use crate::names;
 
-/// For a cluster with so many voters. A single member may be drained: no budget could keep it available.
-pub(crate) fn budget(cluster: &EtcdCluster, voters: usize) -> PodDisruptionBudget {
-    let quorum = if voters > 1 { voters / 2 + 1 } else { 0 };
+/// So many voters have to be left.
+pub(crate) fn budget(cluster: &EtcdCluster, min_available: u32) -> PodDisruptionBudget {
     // A pod that does not serve may go, so that a drain does not wait for it; but not when the data would go with it.
     let unhealthy = match cluster.spec.storage.medium {
         Medium::PersistentVolume => "AlwaysAllow",
@@ -24,7 +23,7 @@ pub(crate) fn budget(cluster: &EtcdCluster, voters: usize) -> PodDisruptionBudge
     let budget = PodDisruptionBudget {
         metadata: names::meta(cluster, cluster.name_any()),
         spec: Some(PodDisruptionBudgetSpec {
-            min_available: Some(IntOrString::Int(i32::try_from(quorum).unwrap_or(i32::MAX))),
+            min_available: Some(IntOrString::Int(i32::try_from(min_available).unwrap_or(i32::MAX))),
             selector: Some(LabelSelector {
                 match_labels: Some(names::selector(&cluster.name_any())),
                 ..LabelSelector::default()

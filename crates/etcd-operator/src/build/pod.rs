@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use etcd_types::{EtcdCluster, Medium, PodOptions, TlsMode};
+use etcd_core::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT, Serial, Template};
+use etcd_types::{Medium, PodOptions, TlsMode};
 use k8s_openapi::{
     api::core::v1::{
         Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction, PersistentVolumeClaimVolumeSource, PodSpec,
@@ -14,11 +15,10 @@ use k8s_openapi::{
     },
 };
 use kit::secure;
-use kube::ResourceExt as _;
 
-use super::Member;
+use super::arguments::{PEER, SERVER, arguments};
 use crate::{
-    names::{self, CLIENT_PORT, METRICS_PORT, PEER_PORT},
+    names,
     tls::{Role, secret_name},
 };
 
@@ -29,20 +29,21 @@ const GRACE: i64 = 30;
 /// Replaying a long log and loading a large database may take this many seconds.
 const STARTUP: i32 = 1800;
 
-pub(super) fn template(cluster: &EtcdCluster, member: &Member, name: &str) -> PodTemplateSpec {
-    let options = &cluster.spec.pod;
-    let mut labels = options.labels.clone();
-    labels.extend(names::labels(&cluster.name_any()));
-    labels.insert(names::MEMBER.to_owned(), name.to_owned());
-    let mut annotations = options.annotations.clone();
-    annotations.insert(names::SETTINGS.to_owned(), member.settings.clone());
-    annotations.insert(names::VERSION.to_owned(), member.version.clone());
+pub(super) fn template(names: &Names<'_>, serial: Serial, template: &Template, token: &str) -> PodTemplateSpec {
+    let mut labels = template.pod.labels.clone();
+    labels.extend(names::labels(names.cluster));
+    labels.insert(names::MEMBER.to_owned(), names.member(serial));
+    let mut annotations = template.pod.annotations.clone();
+    annotations.insert(names::TEMPLATE.to_owned(), template.fingerprint());
+    annotations.insert(names::START.to_owned(), template.start.fingerprint());
+    annotations.insert(names::CLUSTER_UID.to_owned(), token.to_owned());
     let metadata =
         ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..ObjectMeta::default() };
-    PodTemplateSpec { metadata: Some(metadata), spec: Some(pod(cluster, member, name)) }
+    let container = container(template, arguments(names, serial, template, token));
+    PodTemplateSpec { metadata: Some(metadata), spec: Some(pod(names, serial, template, container)) }
 }
 
-fn pod(cluster: &EtcdCluster, member: &Member, name: &str) -> PodSpec {
+fn pod(names: &Names<'_>, serial: Serial, template: &Template, container: Container) -> PodSpec {
     let PodOptions {
         affinity,
         topology_spread_constraints,
@@ -51,44 +52,47 @@ fn pod(cluster: &EtcdCluster, member: &Member, name: &str) -> PodSpec {
         priority_class_name,
         security_context,
         image_pull_secrets,
-        ..
-    } = cluster.spec.pod.clone();
-    let spread = topology_spread_constraints.unwrap_or_else(|| spread(&cluster.name_any()));
+        // In the container, and in the metadata.
+        resources: _,
+        env: _,
+        labels: _,
+        annotations: _,
+    } = template.pod.clone();
     PodSpec {
-        service_account_name: Some(cluster.name_any()),
+        service_account_name: Some(names.cluster.to_owned()),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         termination_grace_period_seconds: Some(GRACE),
         security_context: Some(security_context.unwrap_or_else(|| secure::restricted_pod(USER))),
         affinity,
-        topology_spread_constraints: Some(spread),
+        topology_spread_constraints: Some(topology_spread_constraints.unwrap_or_else(|| spread(names.cluster))),
         node_selector: some(node_selector, BTreeMap::is_empty),
         tolerations: some(tolerations, Vec::is_empty),
         priority_class_name,
         image_pull_secrets: some(image_pull_secrets, Vec::is_empty),
-        containers: vec![container(cluster, member)],
-        volumes: Some(volumes(cluster, name)),
+        containers: vec![container],
+        volumes: Some(volumes(names, serial, template)),
         ..PodSpec::default()
     }
 }
 
-fn container(cluster: &EtcdCluster, member: &Member) -> Container {
+fn container(template: &Template, arguments: Vec<String>) -> Container {
     let mut mounts = vec![mount("data", "/var/lib/etcd", false)];
-    if cluster.spec.tls.mode != TlsMode::Off {
-        mounts.extend([mount("server-tls", "/etc/etcd/server", true), mount("peer-tls", "/etc/etcd/peer", true)]);
+    if template.tls.mode != TlsMode::Off {
+        mounts.extend([mount("server-tls", SERVER, true), mount("peer-tls", PEER, true)]);
     }
     Container {
         name: "etcd".to_owned(),
-        image: Some(member.image.clone()),
+        image: Some(template.image.clone()),
         command: Some(vec!["etcd".to_owned()]),
-        args: Some(member.arguments.clone()),
-        env: some(cluster.spec.pod.env.clone(), Vec::is_empty),
+        args: Some(arguments),
+        env: some(template.pod.env.clone(), Vec::is_empty),
         ports: Some(vec![
             port("client", CLIENT_PORT),
             port("peer", PEER_PORT),
             port("metrics", METRICS_PORT),
         ]),
-        resources: cluster.spec.pod.resources.clone(),
+        resources: template.pod.resources.clone(),
         security_context: Some(secure::restricted_container()),
         volume_mounts: Some(mounts),
         // Only a member that has started can be asked whether it lives.
@@ -97,28 +101,31 @@ fn container(cluster: &EtcdCluster, member: &Member) -> Container {
         liveness_probe: Some(probe("/livez", 5, 6)),
         // A linearizable read, and no learner.
         readiness_probe: Some(probe("/readyz", 1, 3)),
+        // Why it ended is in its status: etcd writes no such file itself.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..Container::default()
     }
 }
 
-fn volumes(cluster: &EtcdCluster, name: &str) -> Vec<Volume> {
+fn volumes(names: &Names<'_>, serial: Serial, template: &Template) -> Vec<Volume> {
     let mut data = Volume { name: "data".to_owned(), ..Volume::default() };
-    match cluster.spec.storage.medium {
+    match template.medium {
         Medium::PersistentVolume => {
-            let claim_name = name.to_owned();
+            let claim_name = names.member(serial);
             data.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource { claim_name, read_only: None });
         }
         Medium::Memory => {
             data.empty_dir = Some(EmptyDirVolumeSource {
                 medium: Some("Memory".to_owned()),
-                size_limit: Some(cluster.spec.storage.size.clone()),
+                size_limit: template.memory.clone(),
+                ..EmptyDirVolumeSource::default()
             });
         }
     }
     let certificates = [("server-tls", Role::Server), ("peer-tls", Role::Peer)].into_iter();
     let certificates = certificates.filter_map(|(volume, role)| {
         let secret = SecretVolumeSource {
-            secret_name: Some(secret_name(cluster, role)?),
+            secret_name: Some(secret_name(names.cluster, &template.tls, role)?),
             default_mode: Some(0o440),
             ..SecretVolumeSource::default()
         };
@@ -151,10 +158,10 @@ fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
     }
 }
 
-fn port(name: &str, port: i32) -> ContainerPort {
+fn port(name: &str, port: u16) -> ContainerPort {
     ContainerPort {
         name: Some(name.to_owned()),
-        container_port: port,
+        container_port: port.into(),
         protocol: Some("TCP".to_owned()),
         ..ContainerPort::default()
     }
@@ -163,7 +170,7 @@ fn port(name: &str, port: i32) -> ContainerPort {
 fn probe(path: &str, period: i32, failures: i32) -> Probe {
     let get = HTTPGetAction {
         path: Some(path.to_owned()),
-        port: IntOrString::Int(METRICS_PORT),
+        port: IntOrString::Int(METRICS_PORT.into()),
         ..HTTPGetAction::default()
     };
     Probe {

@@ -1,5 +1,6 @@
 //! The NetworkPolicy: members among themselves, clients, the operator, and nobody else.
 
+use etcd_core::{CLIENT_PORT, METRICS_PORT, PEER_PORT};
 use etcd_types::{EtcdCluster, NetworkPolicyOptions};
 use k8s_openapi::{
     api::networking::v1::{
@@ -10,7 +11,7 @@ use k8s_openapi::{
 use kube::ResourceExt as _;
 
 use super::owned;
-use crate::names::{self, CLIENT_PORT, METRICS_PORT, PEER_PORT};
+use crate::names;
 
 /// `home` is the namespace of the operator.
 pub(crate) fn network_policy(cluster: &EtcdCluster, options: &NetworkPolicyOptions, home: &str) -> NetworkPolicy {
@@ -48,9 +49,9 @@ fn matching(labels: std::collections::BTreeMap<String, String>) -> LabelSelector
     LabelSelector { match_labels: Some(labels), ..LabelSelector::default() }
 }
 
-fn rule(port: i32, from: Option<Vec<NetworkPolicyPeer>>) -> NetworkPolicyIngressRule {
+fn rule(port: u16, from: Option<Vec<NetworkPolicyPeer>>) -> NetworkPolicyIngressRule {
     let port = NetworkPolicyPort {
-        port: Some(IntOrString::Int(port)),
+        port: Some(IntOrString::Int(port.into())),
         protocol: Some("TCP".to_owned()),
         end_port: None,
     };

@@ -1,5 +1,6 @@
 //! The two Services: `<name>-client` for users, `<name>-peer` for the members' own names.
 
+use etcd_core::{CLIENT_PORT, METRICS_PORT, PEER_PORT};
 use etcd_types::EtcdCluster;
 use k8s_openapi::{
     api::core::v1::{Service, ServicePort, ServiceSpec},
@@ -8,12 +9,12 @@ use k8s_openapi::{
 use kube::ResourceExt as _;
 
 use super::owned;
-use crate::names::{self, CLIENT_PORT, METRICS_PORT, PEER_PORT};
+use crate::names;
 
 /// Ready pods only: no learner, and no member that lags or is without a leader.
 pub(crate) fn client_service(cluster: &EtcdCluster) -> Service {
     let service = Service {
-        metadata: names::meta(cluster, names::client_service(cluster)),
+        metadata: names::meta(cluster, names::of(cluster).get().client_service()),
         spec: Some(ServiceSpec {
             selector: Some(names::selector(&cluster.name_any())),
             ports: Some(vec![port("client", CLIENT_PORT)]),
@@ -27,7 +28,7 @@ pub(crate) fn client_service(cluster: &EtcdCluster) -> Service {
 /// Headless, and with the names of pods that are not ready: members must find each other before they can be.
 pub(crate) fn peer_service(cluster: &EtcdCluster) -> Service {
     let service = Service {
-        metadata: names::meta(cluster, names::peer_service(cluster)),
+        metadata: names::meta(cluster, names::of(cluster).get().peer_service()),
         spec: Some(ServiceSpec {
             cluster_ip: Some("None".to_owned()),
             publish_not_ready_addresses: Some(true),
@@ -40,11 +41,11 @@ pub(crate) fn peer_service(cluster: &EtcdCluster) -> Service {
     owned(service, cluster)
 }
 
-fn port(name: &str, port: i32) -> ServicePort {
+fn port(name: &str, port: u16) -> ServicePort {
     ServicePort {
         name: Some(name.to_owned()),
-        port,
-        target_port: Some(IntOrString::Int(port)),
+        port: port.into(),
+        target_port: Some(IntOrString::Int(port.into())),
         protocol: Some("TCP".to_owned()),
         ..ServicePort::default()
     }

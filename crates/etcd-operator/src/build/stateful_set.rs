@@ -1,7 +1,9 @@
 //! The StatefulSet of one member: a single pod, that Kubernetes restarts and reschedules with or without this operator.
 //!
-//! `OnDelete`: a change of the template restarts nothing. When a member restarts is decided, one member at a time.
+//! `OnDelete`: a change of the template restarts nothing. When a member restarts is decided, one member at a time. What the pod is
+//! made from stands on the StatefulSet, so that it can be rendered again as it is.
 
+use etcd_core::{Serial, Template};
 use etcd_types::EtcdCluster;
 use k8s_openapi::{
     api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy},
@@ -12,38 +14,36 @@ use kube::ResourceExt as _;
 use super::{owned, pod};
 use crate::names;
 
-/// What is wanted of a member.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Member {
-    pub(crate) serial: u64,
-    /// The version of etcd, `3.6.16`.
-    pub(crate) version: String,
-    pub(crate) image: String,
-    /// The arguments of etcd.
-    pub(crate) arguments: Vec<String>,
-    /// The fingerprint of the settings that it is made from.
-    pub(crate) settings: String,
-}
-
-pub(crate) fn stateful_set(cluster: &EtcdCluster, member: &Member) -> StatefulSet {
-    let name = names::member(cluster, member.serial);
-    let mut selector = names::selector(&cluster.name_any());
-    selector.insert(names::MEMBER.to_owned(), name.clone());
+pub(crate) fn stateful_set(cluster: &EtcdCluster, serial: Serial, template: &Template) -> StatefulSet {
+    let name = names::of(cluster);
+    let name = name.get();
+    let member = name.member(serial);
+    let mut metadata = names::member_meta(cluster, &member);
+    // Plain data with string keys: it cannot fail, and a StatefulSet without it would only be rendered from the spec.
+    let origin = serde_json::to_string(template).unwrap_or_default();
+    metadata.annotations = Some([(names::TEMPLATE.to_owned(), origin)].into());
+    let mut selector = names::selector(name.cluster);
+    selector.insert(names::MEMBER.to_owned(), member);
     let set = StatefulSet {
-        metadata: names::member_meta(cluster, &name),
-        spec: Some(StatefulSetSpec {
+        metadata,
+        spec: StatefulSetSpec {
             replicas: Some(1),
-            service_name: Some(names::peer_service(cluster)),
+            service_name: Some(name.peer_service()),
             selector: LabelSelector { match_labels: Some(selector), ..LabelSelector::default() },
             update_strategy: Some(StatefulSetUpdateStrategy {
                 type_: Some("OnDelete".to_owned()),
                 rolling_update: None,
             }),
             revision_history_limit: Some(1),
-            template: pod::template(cluster, member, &name),
+            template: pod::template(&name, serial, template, &cluster.uid().unwrap_or_default()),
             ..StatefulSetSpec::default()
-        }),
+        },
         status: None,
     };
     owned(set, cluster)
+}
+
+/// What the pod of a StatefulSet is made from, if that can be read.
+pub(crate) fn template_of(set: &StatefulSet) -> Option<Template> {
+    serde_json::from_str(set.annotations().get(names::TEMPLATE)?).ok()
 }

@@ -1,7 +1,11 @@
 //! What the objects of a cluster look like, in full.
 
+use std::collections::BTreeMap;
+
+use etcd_core::{ClaimWish, ClusterId, Latch, Serial, Start, Template};
 use etcd_types::EtcdCluster;
 use expect_test::{Expect, expect};
+use k8s_openapi::api::apps::v1::StatefulSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -17,14 +21,26 @@ fn cluster(spec: Value) -> EtcdCluster {
     .unwrap()
 }
 
-fn member() -> Member {
-    Member {
-        serial: 2,
-        version: "3.6.16".into(),
-        image: "quay.io/coreos/etcd:v3.6.16".into(),
-        arguments: vec!["--name=db-2".into(), "--data-dir=/var/lib/etcd/data".into()],
-        settings: "9f3a".into(),
+fn template(cluster: &EtcdCluster, start: Start) -> Template {
+    let spec = &cluster.spec;
+    Template {
+        version: spec.version.parse().unwrap(),
+        image: format!("quay.io/coreos/etcd:v{}", spec.version),
+        args: vec!["--quota-backend-bytes=1".into()],
+        pod: spec.pod.clone(),
+        tls: spec.tls.clone(),
+        medium: spec.storage.medium,
+        memory: Some(spec.storage.size.clone()),
+        start,
     }
+}
+
+fn set(cluster: &EtcdCluster, start: Start) -> StatefulSet {
+    stateful_set(cluster, Serial(2), &template(cluster, start))
+}
+
+fn arguments(set: &StatefulSet) -> Vec<String> {
+    set.spec.template.spec.clone().unwrap().containers[0].args.clone().unwrap()
 }
 
 /// Everything but what is the same for all.
@@ -37,7 +53,8 @@ fn check(object: &impl Serialize, expected: Expect) {
 
 #[test]
 fn the_pod_of_a_member() {
-    let set = stateful_set(&cluster(json!({"version": "3.6.16"})), &member());
+    let mut set = set(&cluster(json!({"version": "3.6.16"})), Start::Started);
+    set.metadata.annotations = None;
     check(&set, expect![""]);
 }
 
@@ -54,8 +71,7 @@ fn what_the_user_says_about_pods_is_in_them() {
     });
     let storage = json!({"medium": "Memory", "size": "1Gi"});
     let spec = json!({"version": "3.6.16", "tls": {"mode": "Off"}, "storage": storage, "pod": pod});
-    let set = stateful_set(&cluster(spec), &member());
-    let template = set.spec.unwrap().template;
+    let template = set(&cluster(spec), Start::Started).spec.template;
     let labels = template.metadata.as_ref().unwrap().labels.clone().unwrap();
     assert_eq!((labels["team"].as_str(), labels["etcd.capstan.dev/cluster"].as_str()), ("a", "db"));
     assert_eq!(template.metadata.unwrap().annotations.unwrap()["note"], "b");
@@ -74,31 +90,47 @@ fn the_services_the_budget_the_identity_and_the_account() {
     let cluster = cluster(json!({"version": "3.6.16"}));
     check(&client_service(&cluster), expect![""]);
     check(&peer_service(&cluster), expect![""]);
-    check(&budget(&cluster, 5), expect![""]);
-    check(&identity(&cluster, Some("9d3f"), 3), expect![""]);
+    check(&budget(&cluster, 3), expect![""]);
+    let latch = Latch { cluster_id: Some(ClusterId(0x9d3f)), latest_serial: 3, founders: vec![Serial(1), Serial(2)] };
+    let live = identity(&cluster, &latch);
+    check(&live, expect![""]);
+    assert_eq!(super::latch(&cluster, &live), Some(latch));
     check(&account(&cluster), expect![""]);
 }
 
 #[test]
-fn a_budget_keeps_the_quorum_and_a_single_member_can_be_drained() {
-    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString::Int;
-    let cluster = cluster(json!({"version": "3.6.16"}));
-    for (voters, available) in [(1, 0), (2, 2), (3, 2), (4, 3), (5, 3), (7, 4)] {
-        let budget = budget(&cluster, voters).spec.unwrap();
-        assert_eq!(budget.min_available, Some(Int(available)), "{voters} voters");
-    }
+fn how_a_member_comes_in_is_in_its_arguments_only() {
+    let cluster = cluster(json!({"version": "3.5.35"}));
+    let members = [("db-1", "https://a:2380"), ("db-2", "https://b:2380")];
+    let members: BTreeMap<String, String> = members.map(|(name, url)| (name.to_owned(), url.to_owned())).into();
+    let initial = |start: Start| {
+        let arguments = arguments(&set(&cluster, start));
+        let initial: Vec<String> = arguments.into_iter().filter(|flag| flag.starts_with("--initial-cluster")).collect();
+        initial.join(" ")
+    };
+    expect![""].assert_eq(&initial(Start::Found { members: members.clone() }));
+    expect![""].assert_eq(&initial(Start::Join { members }));
+    expect![""].assert_eq(&initial(Start::Started));
+    let started = set(&cluster, Start::Started);
+    assert!(arguments(&started).contains(&"--experimental-peer-skip-client-san-verification=true".to_owned()));
+    assert_eq!(template_of(&started), Some(template(&cluster, Start::Started)));
 }
 
 #[test]
-fn a_claim_is_nobodys_unless_volumes_go_with_the_cluster_and_keeps_its_size() {
-    let kept = cluster(json!({"version": "3.6.16", "storage": {"size": "4Gi"}}));
-    let live = claim(&kept, 1, Default::default(), None);
+fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
+    let wish = ClaimWish {
+        serial: Serial(1),
+        create: true,
+        detached: None,
+        cluster_id: Some(ClusterId(0x9d3f)),
+        version: "3.6.16".parse().ok(),
+    };
+    let small = cluster(json!({"version": "3.6.16", "storage": {"size": "4Gi", "storageClassName": "fast"}}));
+    let live = claim(&small, &wish, None);
     check(&live, expect![""]);
     assert_eq!(live.metadata.owner_references, None);
-    let going = json!({"version": "3.6.16", "storage": {"size": "9Gi"}, "deletionPolicy": {"volumes": "Delete"}});
-    let going = claim(&cluster(going), 1, Default::default(), Some(&live));
-    assert_eq!(going.spec, live.spec);
-    assert_eq!(going.metadata.owner_references.unwrap()[0].name, "db");
+    let large = cluster(json!({"version": "3.6.16", "storage": {"size": "9Gi"}}));
+    assert_eq!(claim(&large, &wish, Some(&live)).spec, live.spec);
 }
 
 #[test]

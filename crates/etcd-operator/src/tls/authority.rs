@@ -81,11 +81,14 @@ impl Authority {
     }
 }
 
+/// By this name members know each other, see the arguments of etcd.
+pub(crate) const PEER_COMMON_NAME: &str = "etcd-peer";
+
 /// With authentication switched on, etcd takes the common name of a client's certificate for its user: the operator is root.
-fn common_name(role: Role) -> &'static str {
+pub(super) fn common_name(role: Role) -> &'static str {
     match role {
         Role::Server => "etcd-server",
-        Role::Peer => "etcd-peer",
+        Role::Peer => PEER_COMMON_NAME,
         Role::Client => "etcd-client",
         Role::Operator => "root",
     }

@@ -8,7 +8,7 @@ use rustls::{
     client::{WebPkiServerVerifier, danger::ServerCertVerifier as _},
     crypto::{CryptoProvider, aws_lc_rs},
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
-    server::{WebPkiClientVerifier, danger::ClientCertVerifier as _},
+    server::WebPkiClientVerifier,
     sign::CertifiedKey,
 };
 

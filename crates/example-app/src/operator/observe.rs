@@ -187,16 +187,17 @@ pub(crate) fn restarts(pod: &Pod) -> i32 {
 
 /// The version that a Deployment's pods are told to be.
 pub(crate) fn version_of(deployment: &Deployment) -> Option<String> {
-    told_version(deployment.spec.template.spec.as_ref()?)
+    argument(deployment.spec.template.spec.as_ref()?, "--app-version")
 }
 
 pub(crate) fn version_of_pod(pod: &Pod) -> Option<String> {
-    told_version(pod.spec.as_ref()?)
+    argument(pod.spec.as_ref()?, "--app-version")
 }
 
-fn told_version(pod: &PodSpec) -> Option<String> {
+/// What follows `name` in the command line of a pod's container.
+pub(crate) fn argument(pod: &PodSpec, name: &str) -> Option<String> {
     let container = pod.containers.first()?;
     let mut arguments = container.command.iter().flatten().chain(container.args.iter().flatten());
-    arguments.find(|argument| *argument == "--app-version")?;
+    arguments.find(|argument| *argument == name)?;
     arguments.next().cloned()
 }

@@ -17,7 +17,7 @@ use super::{
     decide::{News, Plan, begin},
     metrics::Measured,
     names,
-    observe::World,
+    observe::{World, argument},
     reasons::Why,
 };
 use crate::{BackupStatus, ExampleAppStatus, Operation, OperationKind, Phase, Step};
@@ -258,12 +258,22 @@ fn backups(world: &World, mut known: BackupStatus) -> BackupStatus {
     for job in backup_jobs(world) {
         let done = job.status.as_ref().and_then(|status| status.completion_time.clone());
         let (Some(done), Run::Succeeded(said)) = (done, kit::run(job, &world.pods)) else { continue };
-        // A Job may be seen to be done before its pod is: the key comes with the pod.
-        let unnamed = known.last_backup.is_none();
-        if known.last_backup_time.as_ref().is_none_or(|last| last.0 < done.0 || unnamed && last.0 == done.0) {
+        // A Job may be seen to be done before its pod is. What the pod says comes later, but for a key that was given to it.
+        let incomplete = known.bytes.is_none();
+        if known
+            .last_backup_time
+            .as_ref()
+            .is_none_or(|last| last.0 < done.0 || incomplete && last.0 == done.0)
+        {
             let made = said.and_then(|said| serde_json::from_str::<Made>(&said).ok());
             let (key, bytes) = made.map_or((None, None), |made| (made.key, made.bytes));
-            known = BackupStatus { last_backup_time: Some(done), last_backup: key, bytes, ..known };
+            let given = || argument(job.spec.as_ref()?.template.spec.as_ref()?, "--key");
+            known = BackupStatus {
+                last_backup_time: Some(done),
+                last_backup: key.or_else(given),
+                bytes,
+                ..known
+            };
         }
     }
     known
@@ -323,5 +333,43 @@ fn event(news: &News) -> Event {
             "GiveUp",
             format!("{:?} {} to {} was given up: {why}", it.kind, it.id, it.to),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::operator::model::Model;
+
+    #[test]
+    fn a_backup_on_demand_is_named_before_its_pod_has_been_seen_and_measured_after() {
+        let mut world = Model::new(json!({"appVersion": "0.0.2"})).world;
+        let (done, key) = ("2026-11-16T03:00:07Z", "default/notes/first.notes");
+        let arguments = ["example-app", "backup", "--key", key];
+        let job: Job = serde_json::from_value(json!({
+            "metadata": {"name": "notes-backup-1", "uid": "j", "labels": {names::COMPONENT: names::BACKUP}},
+            "spec": {"template": {"spec": {"containers": [{"name": "backup", "args": arguments}]}}},
+            "status": {"completionTime": done, "conditions": [{"type": "Complete", "status": "True"}]},
+        }))
+        .unwrap();
+        world.jobs = vec![Arc::new(job)];
+        let first = backups(&world, BackupStatus::default());
+        assert_eq!((first.last_backup.as_deref(), first.bytes), (Some(key), None));
+
+        let said = json!({"key": key, "bytes": 7}).to_string();
+        let pod = json!({
+            "metadata": {"name": "notes-backup-1-x", "ownerReferences": [
+                {"apiVersion": "batch/v1", "kind": "Job", "name": "notes-backup-1", "uid": "j", "controller": true}]},
+            "status": {"phase": "Succeeded", "containerStatuses": [{
+                "name": "backup", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+                "state": {"terminated": {"exitCode": 0, "message": said}}}]},
+        });
+        world.pods = vec![Arc::new(serde_json::from_value(pod).unwrap())];
+        let second = backups(&world, first);
+        assert_eq!((second.last_backup.as_deref(), second.bytes), (Some(key), Some(7)));
     }
 }

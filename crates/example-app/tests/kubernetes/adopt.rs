@@ -7,7 +7,7 @@ use k8s_openapi::api::{
 use serde_json::json;
 
 use crate::{
-    app::{NOTES, url_of},
+    app::{Apps as _, NOTES, url_of},
     http as web,
     patience::{PATIENCE, until, when},
     world::{World, scenario},

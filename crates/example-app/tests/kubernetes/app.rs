@@ -33,6 +33,25 @@ pub(crate) struct App<'w> {
     pub(crate) name: String,
 }
 
+/// Apps of a scenario's world.
+pub(crate) trait Apps {
+    fn app(&self, name: &str) -> App<'_>;
+}
+
+impl Apps for World {
+    fn app(&self, name: &str) -> App<'_> {
+        App { world: self, name: name.to_owned() }
+    }
+}
+
+/// Waits until an operator has looked at everything there is: one that has not leads nobody through an install.
+pub(crate) async fn operator_has_looked(world: &World) {
+    let app = world.app("canary");
+    app.create(json!({"appVersion": "0.0.2", "deletionPolicy": "Delete"})).await;
+    app.runs_within("0.0.2", LONG).await;
+    app.delete().await;
+}
+
 impl App<'_> {
     pub(crate) fn api(&self) -> Api<ExampleApp> {
         self.world.api()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::{
-    app::{condition, url_of},
+    app::{Apps as _, condition, url_of},
     http as web,
     patience::{Beside, LONG, PATIENCE},
     world::scenario,

@@ -4,9 +4,9 @@ use k8s_openapi::api::batch::v1::CronJob;
 use serde_json::json;
 
 use crate::{
-    app::{NOTES, conditions},
+    app::{Apps as _, NOTES, conditions},
     patience::{LONG, PATIENCE},
-    store::backup,
+    store::{Store as _, backup},
     world::scenario,
 };
 

@@ -6,8 +6,9 @@ use example_app::Step;
 use serde_json::json;
 
 use crate::{
+    app::Apps as _,
     patience::{LONG, PATIENCE},
-    store::backup,
+    store::{Store as _, backup},
     world::scenario,
 };
 

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::{app::arguments, world::scenario};
+use crate::{
+    app::{Apps as _, arguments},
+    world::scenario,
+};
 
 #[tokio::test]
 async fn features_are_switched_on_and_off() {

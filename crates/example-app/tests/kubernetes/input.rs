@@ -4,7 +4,7 @@ use example_app::ExampleApp;
 use serde_json::{Value, json};
 
 use crate::{
-    app::{conditions, is_current},
+    app::{Apps as _, conditions, is_current},
     patience::PATIENCE,
     world::scenario,
 };

@@ -8,9 +8,10 @@ use k8s_openapi::api::{
 };
 
 use crate::{
-    app::{condition, url_of},
+    app::{Apps as _, condition, url_of},
     http as web, operator,
     patience::{PATIENCE, until, when},
+    store::Store as _,
     world::scenario,
 };
 

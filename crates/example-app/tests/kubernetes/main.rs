@@ -26,11 +26,9 @@ mod uninstall;
 mod upgrade;
 mod with_trouble;
 
-// What they share.
+// What they share, and what they share with other operators' scenarios.
 mod app;
-mod ground;
 mod http;
-mod operator;
-mod patience;
 mod store;
-mod world;
+
+use lab_tests::{ground, operator, patience, world};

@@ -6,7 +6,7 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::{
-    app::is_current,
+    app::{Apps as _, is_current},
     patience::{PATIENCE, until, when},
     world::scenario,
 };

@@ -1,6 +1,9 @@
 //! Mended: lost objects, a process that hangs, a volume that is damaged.
 
-use std::fs;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use example_app::Phase;
 use k8s_openapi::api::{
@@ -12,10 +15,10 @@ use kube::api::DeleteParams;
 use serde_json::json;
 
 use crate::{
-    app::App,
+    app::{App, Apps as _},
     ground,
     patience::{LONG, PATIENCE, until, when},
-    store::backup,
+    store::{Store as _, backup},
     world::{World, scenario},
 };
 
@@ -101,10 +104,18 @@ async fn a_process_that_hangs_is_restarted() {
     .await;
 }
 
+/// Where the note `key` is on a volume: the newest tree has it, see `app/tree.rs`.
+fn note_file(volume: &Path, key: &str) -> PathBuf {
+    let format = fs::read_to_string(volume.join("FORMAT")).unwrap();
+    let tree = format.split_whitespace().nth(1).unwrap();
+    let name: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    volume.join(tree).join(name)
+}
+
 /// Damages one note on the volume, behind the application's back.
 async fn damage(world: &World, app: &App<'_>) {
     let claim = app.object().await.status.unwrap().claim_name.unwrap();
-    let file = ground::note_file(&ground::volume(world, &claim).await, "milk");
+    let file = note_file(&ground::volume(world, &claim).await, "milk");
     let mut bytes = fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x01;

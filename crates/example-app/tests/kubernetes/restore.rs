@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use crate::{
+    app::Apps as _,
     patience::PATIENCE,
-    store::{backup, backup_in},
+    store::{Store as _, backup, backup_in},
     world::{World, scenario},
 };
 

@@ -5,7 +5,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use serde_json::json;
 
 use crate::{
-    app::url_of,
+    app::{Apps as _, url_of},
     http as web,
     patience::{PATIENCE, until, when},
     world::scenario,

@@ -8,7 +8,7 @@ use kube::Api;
 use serde_json::json;
 
 use crate::{
-    app::App,
+    app::{App, Apps as _},
     patience::{LONG, PATIENCE, until, when},
     world::{World, scenario},
 };

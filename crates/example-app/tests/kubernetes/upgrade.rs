@@ -4,10 +4,10 @@ use k8s_openapi::api::batch::v1::Job;
 use serde_json::json;
 
 use crate::{
-    app::arguments,
+    app::{Apps as _, arguments},
     http as web,
     patience::{LONG, PATIENCE},
-    store::backup,
+    store::{Store as _, backup},
     world::scenario,
 };
 

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use example_app::{OperationKind, Phase, Step};
-use k8s_openapi::api::{
-    batch::v1::CronJob,
-    core::v1::{Node, Pod},
-};
+use k8s_openapi::api::{batch::v1::CronJob, core::v1::Pod};
 use kube::{
     Api, ResourceExt as _,
     api::{DeleteParams, Patch, PatchParams},
@@ -14,11 +11,11 @@ use kube::{
 use serde_json::json;
 
 use crate::{
-    app::is_current,
-    ground::CutOff,
+    app::{Apps as _, is_current, operator_has_looked},
+    ground::{CutOff, Unplugged},
     operator,
     patience::{Beside, LONG, PATIENCE, until, when},
-    store::backup,
+    store::{Store as _, backup},
     uninstall::rest,
     world::trouble,
 };
@@ -66,7 +63,7 @@ async fn without_an_operator_apps_go_on_and_can_be_removed_and_its_return_restar
 
         let pods = app.incarnations().await;
         operator::scale(world, 2).await;
-        operator::has_looked(world).await;
+        operator_has_looked(world).await;
         app.runs("0.0.2").await;
         assert_eq!(app.incarnations().await, pods, "a pod was restarted by the returning operator");
         app.until("knows of the backup", PATIENCE, |app| {
@@ -194,38 +191,17 @@ async fn an_app_on_a_node_that_dies_comes_back_on_another() {
         app.runs("0.0.2").await;
         app.write_notes().await;
         let node = app.one_pod().await.spec.unwrap().node_name.unwrap();
-        let lab = world.lab.clone();
-        let power = Power { world, node: node.clone() };
-        let dead = node.clone();
-        tokio::task::spawn_blocking(move || lab.kill_node(&dead)).await.unwrap().unwrap();
+        let unplugged = Unplugged::node(world, &node).await;
         app.until("is unready", PATIENCE, |app| app.status.as_ref().unwrap().phase != Some(Phase::Running))
             .await;
         app.runs_within("0.0.2", LONG).await;
         let now = app.one_pod().await.spec.unwrap().node_name.unwrap();
         assert_ne!(now, node);
         app.has_its_notes().await;
-        drop(power);
-        until("the node is back", LONG, async || {
-            let live = Api::<Node>::all(world.client.clone()).get(&node).await.unwrap();
-            let conditions = live.status.and_then(|status| status.conditions).unwrap_or_default();
-            when(conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True"), ())
-        })
-        .await;
+        unplugged.restore().await;
         app.has_its_notes().await;
     })
     .await;
-}
-
-/// Brings a node back, whatever becomes of the scenario.
-struct Power<'w> {
-    world: &'w crate::world::World,
-    node: String,
-}
-
-impl Drop for Power<'_> {
-    fn drop(&mut self) {
-        self.world.lab.power_cycle(&self.node).unwrap();
-    }
 }
 
 #[tokio::test]
@@ -256,7 +232,7 @@ async fn removing_the_installation_leaves_the_definitions_and_the_apps() {
         app.has_its_notes().await;
 
         operator::install(world).await;
-        operator::has_looked(world).await;
+        operator_has_looked(world).await;
         let after = app.object().await;
         assert_eq!((after.uid(), after.status), (before.uid(), before.status), "found nothing to do");
         assert_eq!(app.incarnations().await, pods);

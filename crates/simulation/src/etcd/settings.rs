@@ -99,7 +99,9 @@ impl Settings {
             initial_state: match flag("initial-cluster-state").as_deref() {
                 None | Some("new") => InitialState::New,
                 Some("existing") => InitialState::Existing,
-                Some(other) => return Err(format!("invalid value \"{other}\" for flag -initial-cluster-state")),
+                Some(other) => {
+                    return Err(format!("invalid value \"{other}\" for flag -initial-cluster-state"));
+                }
             },
             token: flag("initial-cluster-token").unwrap_or_else(|| "etcd-cluster".to_owned()),
             quota: flag("quota-backend-bytes")

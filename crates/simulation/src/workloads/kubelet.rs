@@ -39,6 +39,9 @@ pub trait Behaviour: Send + Sync + 'static {
     /// Asked when the pod has started, and of pods that did not end again whenever a volume has changed: so a process that serves
     /// may read, and one that ends may write.
     fn run(&self, pod: &Pod, volumes: &Volumes) -> Outcome;
+
+    /// Told when the pod of this UID has to end, or is gone: at least once.
+    fn stop(&self, _uid: &str) {}
 }
 
 impl<F: Fn(&Pod, &Volumes) -> Outcome + Send + Sync + 'static> Behaviour for F {
@@ -82,6 +85,7 @@ impl Kubelet {
 
     pub(super) fn decide(&mut self, picture: &Picture, turn: &mut Turn) {
         let alive = |uid: &String| picture.pods.values().any(|pod| pod.metadata.uid.as_ref() == Some(uid));
+        self.stages.keys().filter(|uid| !alive(uid)).for_each(|uid| self.behaviour.stop(uid));
         self.stages.retain(|uid, _| alive(uid));
         for pod in picture.pods.values() {
             if pods::is_going(pod) {
@@ -110,6 +114,7 @@ impl Kubelet {
                 }
             }
             _ => {
+                self.behaviour.stop(&pod.uid().unwrap_or_default());
                 self.set(pod, Stage::Stopping { since: turn.now() });
                 turn.is_past(turn.now(), STOP);
             }

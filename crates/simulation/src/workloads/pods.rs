@@ -77,7 +77,7 @@ pub(super) fn hash(template: &PodTemplateSpec) -> String {
 }
 
 /// FNV-1a: short, and the same on every machine and with every compiler.
-pub(super) fn fnv(text: &str) -> u64 {
+pub(crate) fn fnv(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -75,7 +75,7 @@ impl Volumes {
 }
 
 /// The claims that a pod mounts.
-pub(super) fn claims(pod: &Pod) -> impl Iterator<Item = &str> {
+pub(crate) fn claims(pod: &Pod) -> impl Iterator<Item = &str> {
     let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
     volumes
         .filter_map(|volume| volume.persistent_volume_claim.as_ref())

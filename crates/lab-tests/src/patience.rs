@@ -5,18 +5,14 @@ use std::{fmt::Debug, time::Duration};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 /// Enough for anything that takes one or two starts of pods, on two cores with other scenarios beside it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(90);
 /// For what takes an operator through several Jobs, or retries of Kubernetes with its growing pauses.
-pub(crate) const LONG: Duration = Duration::from_secs(240);
+pub const LONG: Duration = Duration::from_secs(240);
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// Looks until there is an answer; `Err` says what is the case instead.
-pub(crate) async fn until<T>(
-    what: &str,
-    limit: Duration,
-    mut look: impl AsyncFnMut() -> Result<T, String>,
-) -> T {
+pub async fn until<T>(what: &str, limit: Duration, mut look: impl AsyncFnMut() -> Result<T, String>) -> T {
     let end = Instant::now() + limit;
     let mut due = interval(LOOK_EVERY);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -32,19 +28,19 @@ pub(crate) async fn until<T>(
 }
 
 /// `Ok` when `yes`; else a description for [`until`].
-pub(crate) fn when<T: Debug>(yes: bool, seen: T) -> Result<T, String> {
+pub fn when<T: Debug>(yes: bool, seen: T) -> Result<T, String> {
     if yes { Ok(seen) } else { Err(format!("{seen:?}")) }
 }
 
 /// Something done again and again beside a scenario, until it is stopped: load, a look at whether the application serves.
-pub(crate) struct Beside<T> {
+pub struct Beside<T> {
     task: tokio::task::JoinHandle<()>,
     seen: std::sync::Arc<std::sync::Mutex<Vec<T>>>,
 }
 
 impl<T: Send + 'static> Beside<T> {
     /// Every `period`; what it gives is kept.
-    pub(crate) fn every<F: Future<Output = Option<T>> + Send + 'static>(
+    pub fn every<F: Future<Output = Option<T>> + Send + 'static>(
         period: Duration,
         mut act: impl FnMut() -> F + Send + 'static,
     ) -> Self {
@@ -64,7 +60,7 @@ impl<T: Send + 'static> Beside<T> {
     }
 
     /// Ends it, and says what it gave.
-    pub(crate) fn stop(self) -> Vec<T> {
+    pub fn stop(self) -> Vec<T> {
         self.task.abort();
         std::mem::take(&mut *self.seen.lock().unwrap())
     }

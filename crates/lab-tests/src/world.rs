@@ -28,26 +28,29 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{app::App, operator};
+use crate::operator;
+
+/// What a failed scenario shows in full.
+const RESOURCES: &str = "exampleapps,etcdclusters";
 
 /// Those that trouble operator or nodes hold it alone.
 static CALM: RwLock<()> = RwLock::const_new(());
 static INSTALLED: OnceCell<()> = OnceCell::const_new();
 
-pub(crate) struct World {
-    pub(crate) client: Client,
-    pub(crate) namespace: String,
-    pub(crate) lab: Lab,
+pub struct World {
+    pub client: Client,
+    pub namespace: String,
+    pub lab: Lab,
 }
 
 /// Plays `story` beside others.
-pub(crate) async fn scenario(story: impl AsyncFnOnce(&World)) {
+pub async fn scenario(story: impl AsyncFnOnce(&World)) {
     let _calm = CALM.read().await;
     World::create().await.play(story).await;
 }
 
 /// Plays `story` with nothing else going on; afterwards the operator is as it was, whatever happened to it.
-pub(crate) async fn trouble(story: impl AsyncFnOnce(&World)) {
+pub async fn trouble(story: impl AsyncFnOnce(&World)) {
     let _alone = CALM.write().await;
     let guarded = async |world: &World| {
         let told = AssertUnwindSafe(story(world)).catch_unwind().await;
@@ -76,13 +79,13 @@ impl World {
     }
 
     /// Where nothing runs that needs a privilege.
-    pub(crate) async fn create_namespace(&self, name: &str) {
+    pub async fn create_namespace(&self, name: &str) {
         let object = json!({"metadata": {"name": name, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         namespaces.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
     }
 
-    pub(crate) async fn remove_namespace(&self, name: &str) {
+    pub async fn remove_namespace(&self, name: &str) {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         namespaces.delete(name, &DeleteParams::default()).await.unwrap();
     }
@@ -104,15 +107,11 @@ impl World {
     }
 
     /// The same world, seen from another namespace of it.
-    pub(crate) fn elsewhere(&self, namespace: &str) -> Self {
+    pub fn elsewhere(&self, namespace: &str) -> Self {
         Self { client: self.client.clone(), namespace: namespace.to_owned(), lab: self.lab.clone() }
     }
 
-    pub(crate) fn app(&self, name: &str) -> App<'_> {
-        App { world: self, name: name.to_owned() }
-    }
-
-    pub(crate) fn api<K>(&self) -> Api<K>
+    pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<Scope = NamespaceResourceScope>,
         K::DynamicType: Default,
@@ -120,7 +119,7 @@ impl World {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    pub(crate) async fn list<K>(&self, labels: &str) -> Vec<K>
+    pub async fn list<K>(&self, labels: &str) -> Vec<K>
     where
         K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
         K::DynamicType: Default,
@@ -129,7 +128,7 @@ impl World {
     }
 
     /// Creates an object as a user would who knows nothing of us.
-    pub(crate) async fn create_object<K>(&self, object: Value)
+    pub async fn create_object<K>(&self, object: Value)
     where
         K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + serde::Serialize,
         K::DynamicType: Default,
@@ -141,12 +140,12 @@ impl World {
     }
 
     /// `kubectl -n <namespace> <line>`, as typed; `Err` with what it said when it refuses.
-    pub(crate) async fn kubectl(&self, line: &str) -> Result<String, String> {
+    pub async fn kubectl(&self, line: &str) -> Result<String, String> {
         self.kubectl_with(line, "").await
     }
 
     /// The same with a standard input, for `-f -`.
-    pub(crate) async fn kubectl_with(&self, line: &str, input: &str) -> Result<String, String> {
+    pub async fn kubectl_with(&self, line: &str, input: &str) -> Result<String, String> {
         let mut command = self.lab.kubectl();
         command.args(["--namespace", &self.namespace]).args(line.split_whitespace()).current_dir(root());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -164,12 +163,8 @@ impl World {
     /// What `kubectl describe` would show of everything that matters.
     async fn print_facts(&self) {
         println!("--- {}", self.namespace);
-        for app in self.list::<example_app::ExampleApp>("").await {
-            println!(
-                "ExampleApp {}: {}",
-                app.name_any(),
-                serde_json::to_string_pretty(&json!({"spec": app.spec, "status": app.status})).unwrap()
-            );
+        match self.kubectl(&format!("get {RESOURCES} --output=yaml")).await {
+            Ok(said) | Err(said) => println!("{said}"),
         }
         for pod in self.list::<Pod>("").await {
             let containers =
@@ -213,7 +208,7 @@ impl World {
     }
 
     /// What was told about an object, as `reason: note`.
-    pub(crate) async fn events_about(&self, kind: &str, name: &str) -> Vec<String> {
+    pub async fn events_about(&self, kind: &str, name: &str) -> Vec<String> {
         let about = |event: &Told| {
             event
                 .regarding
@@ -228,7 +223,7 @@ impl World {
 }
 
 /// The repository, which has deploy/ and examples/.
-pub(crate) fn root() -> &'static std::path::Path {
+pub fn root() -> &'static std::path::Path {
     std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 

@@ -1,20 +1,23 @@
-//! What only the host can do: signals to processes in pods, files on volumes, packets that do not arrive.
+//! What only the host can do: signals to processes in pods, files on volumes, packets that do not arrive, nodes without power.
 
 use std::{fs, path::PathBuf};
 
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::{Api, ResourceExt as _};
 use rustix::process::{Pid, kill_process};
 
-pub(crate) use rustix::process::Signal;
+pub use rustix::process::Signal;
 
-use crate::world::World;
+use crate::{
+    patience::{LONG, until, when},
+    world::World,
+};
 
 /// The API server as pods know it.
 const API: &str = "10.96.0.1";
 
 /// Sends a signal to every process of a pod's first container. The nodes share the host's process numbers.
-pub(crate) fn signal(pod: &Pod, signal: Signal) {
+pub fn signal(pod: &Pod, signal: Signal) {
     for pid in processes(pod) {
         // Ended meanwhile: just as well.
         let _ = kill_process(pid, signal);
@@ -37,7 +40,7 @@ fn processes(pod: &Pod) -> Vec<Pid> {
 }
 
 /// Where the volume of a claim of class `standard` is on this machine.
-pub(crate) async fn volume(world: &World, claim: &str) -> PathBuf {
+pub async fn volume(world: &World, claim: &str) -> PathBuf {
     let claim = world.api::<PersistentVolumeClaim>().get(claim).await.unwrap();
     let name = claim.spec.unwrap().volume_name.expect("the claim has no volume");
     let volume = Api::<PersistentVolume>::all(world.client.clone()).get(&name).await.unwrap().spec.unwrap();
@@ -45,23 +48,15 @@ pub(crate) async fn volume(world: &World, claim: &str) -> PathBuf {
     path.expect("neither hostPath nor local").into()
 }
 
-/// Where the note `key` is on a volume: the newest tree has it, see `app/tree.rs`.
-pub(crate) fn note_file(volume: &std::path::Path, key: &str) -> PathBuf {
-    let format = fs::read_to_string(volume.join("FORMAT")).unwrap();
-    let tree = format.split_whitespace().nth(1).unwrap();
-    let name: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
-    volume.join(tree).join(name)
-}
-
 /// Ends a pod's talk with the API server, until it is dropped. Probes of the kubelet and all else go on.
-pub(crate) struct CutOff<'w> {
+pub struct CutOff<'w> {
     world: &'w World,
     node: String,
     address: String,
 }
 
 impl<'w> CutOff<'w> {
-    pub(crate) fn of(world: &'w World, pod: &Pod) -> Self {
+    pub fn of(world: &'w World, pod: &Pod) -> Self {
         let node = pod.spec.as_ref().unwrap().node_name.clone().unwrap();
         let address = pod
             .status
@@ -96,5 +91,41 @@ impl<'w> CutOff<'w> {
 impl Drop for CutOff<'_> {
     fn drop(&mut self) {
         self.nft(&format!("delete table ip {}", self.table()));
+    }
+}
+
+/// A node whose plug is pulled. It is put back by [`Self::restore`], or when this is dropped, whatever becomes of the scenario.
+pub struct Unplugged<'w> {
+    world: &'w World,
+    node: Option<String>,
+}
+
+impl<'w> Unplugged<'w> {
+    pub async fn node(world: &'w World, node: &str) -> Self {
+        let (lab, dead) = (world.lab.clone(), node.to_owned());
+        let unplugged = Self { world, node: Some(dead.clone()) };
+        tokio::task::spawn_blocking(move || lab.kill_node(&dead)).await.unwrap().unwrap();
+        unplugged
+    }
+
+    /// Puts the plug back, and waits until Kubernetes counts on the node again.
+    pub async fn restore(mut self) {
+        let Some(node) = self.node.take() else { return };
+        let (lab, dead) = (self.world.lab.clone(), node.clone());
+        tokio::task::spawn_blocking(move || lab.power_cycle(&dead)).await.unwrap().unwrap();
+        until("the node is back", LONG, async || {
+            let live = Api::<Node>::all(self.world.client.clone()).get(&node).await.unwrap();
+            let conditions = live.status.and_then(|status| status.conditions).unwrap_or_default();
+            when(conditions.iter().any(|it| it.type_ == "Ready" && it.status == "True"), ())
+        })
+        .await;
+    }
+}
+
+impl Drop for Unplugged<'_> {
+    fn drop(&mut self) {
+        if let Some(node) = &self.node {
+            self.world.lab.power_cycle(node).unwrap();
+        }
     }
 }

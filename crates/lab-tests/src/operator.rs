@@ -5,15 +5,15 @@ use kube::{ResourceExt as _, api::DeleteParams};
 
 use crate::{
     ground,
-    patience::{LONG, PATIENCE, until, when},
+    patience::{PATIENCE, until, when},
     world::World,
 };
 
-pub(crate) const NAMESPACE: &str = "capstan-system";
+pub const NAMESPACE: &str = "capstan-system";
 const NAME: &str = "capstan";
 
 /// `kubectl apply -f deploy/install.yaml`, and waits until all of it serves. Where it is there already this changes nothing.
-pub(crate) async fn install(world: &World) {
+pub async fn install(world: &World) {
     let said = world
         .elsewhere(NAMESPACE)
         .kubectl("apply --server-side --force-conflicts -f deploy/install.yaml")
@@ -22,7 +22,7 @@ pub(crate) async fn install(world: &World) {
     is_ready(world).await;
 }
 
-pub(crate) async fn is_ready(world: &World) {
+pub async fn is_ready(world: &World) {
     let deployments = world.elsewhere(NAMESPACE).api::<Deployment>();
     until("the operator is ready", PATIENCE, async || {
         let live = deployments.get(NAME).await.map_err(|error| error.to_string())?;
@@ -37,12 +37,12 @@ pub(crate) async fn is_ready(world: &World) {
     .await;
 }
 
-pub(crate) async fn pods(world: &World) -> Vec<Pod> {
+pub async fn pods(world: &World) -> Vec<Pod> {
     world.elsewhere(NAMESPACE).list("app.kubernetes.io/name=capstan").await
 }
 
 /// `kubectl scale`; with 0 it waits until no process of it is left.
-pub(crate) async fn scale(world: &World, replicas: usize) {
+pub async fn scale(world: &World, replicas: usize) {
     let home = world.elsewhere(NAMESPACE);
     home.kubectl(&format!("scale deployment {NAME} --replicas={replicas}")).await.unwrap();
     if replicas > 0 {
@@ -56,18 +56,10 @@ pub(crate) async fn scale(world: &World, replicas: usize) {
 }
 
 /// Kills one of its processes with no time for a last word, and its pod, so that Kubernetes does not wait before the next one.
-pub(crate) async fn kill_one(world: &World) -> Option<String> {
+pub async fn kill_one(world: &World) -> Option<String> {
     let pods = pods(world).await;
     let pod = pods.get(fastrand::usize(..pods.len().max(1)))?;
     ground::signal(pod, ground::Signal::KILL);
     let _ = world.elsewhere(NAMESPACE).api::<Pod>().delete(&pod.name_any(), &DeleteParams::default()).await;
     Some(pod.name_any())
-}
-
-/// Waits until an operator has looked at everything there is: one that has not leads nobody through an install.
-pub(crate) async fn has_looked(world: &World) {
-    let app = world.app("canary");
-    app.create(serde_json::json!({"appVersion": "0.0.2", "deletionPolicy": "Delete"})).await;
-    app.runs_within("0.0.2", LONG).await;
-    app.delete().await;
 }

@@ -1,0 +1,15 @@
+//! From data to lines. Pure: whoever calls says what time it is and whether colours are wanted.
+
+mod cluster;
+mod members;
+mod paint;
+mod progress;
+#[cfg(test)]
+pub(super) mod samples;
+mod tree;
+mod words;
+
+pub(super) use cluster::{cluster, line, overview};
+pub(super) use members::table;
+pub(super) use paint::{Look, Paint};
+pub(super) use tree::Tree;

@@ -1,0 +1,211 @@
+//! One cluster as a tree: how it is, what is not well, what is being done, and who its members are. And many as a table.
+
+use etcd_types::{EtcdCluster, EtcdClusterStatus, Operation, Phase};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt as _;
+
+use super::{
+    Look, Paint, Tree, members,
+    paint::columns,
+    progress,
+    words::{count, since},
+};
+
+/// The one condition that is no news when it is false.
+const PROGRESSING: &str = "Progressing";
+
+/// The tree of one cluster.
+pub(in crate::etcd) fn cluster(cluster: &EtcdCluster, now: Timestamp, paint: Paint) -> Vec<String> {
+    let nothing = EtcdClusterStatus::default();
+    let status = cluster.status.as_ref().unwrap_or(&nothing);
+    let mut tree = Tree::new(title(cluster, status, paint));
+    if let Some(why) = unseen(cluster) {
+        tree.add(paint.as_(Look::Busy, why));
+    }
+    if let Some(message) = status.message.as_ref().filter(|message| !message.is_empty()) {
+        tree.add(message.clone());
+    }
+    let troubles: Vec<String> =
+        status.conditions.iter().flatten().filter(|it| is_trouble(it)).map(|it| trouble(it, now, paint)).collect();
+    if !troubles.is_empty() {
+        tree.add(Tree::new("not well").with(troubles));
+    }
+    if let Some(operation) = &status.operation {
+        tree.add(under_way(cluster, operation, now, paint));
+    }
+    if let Some(members) = status.members.as_ref().filter(|members| !members.is_empty()) {
+        tree.add(Tree::new("members").with(members::lines(members, now, paint)));
+    }
+    if let Some(connection) = &status.connection {
+        tree.add(Tree::new(connect(cluster, connection)));
+    }
+    tree.lines()
+}
+
+/// Many clusters, a line each.
+pub(in crate::etcd) fn overview(clusters: &[EtcdCluster], now: Timestamp, paint: Paint) -> Vec<String> {
+    let heading = ["NAMESPACE", "NAME", "PHASE", "VERSION", "SERVING", "LEADER", "AGE", "MESSAGE"];
+    let mut rows = vec![heading.map(|name| paint.as_(Look::Dim, name)).to_vec()];
+    rows.extend(clusters.iter().map(|cluster| {
+        let status = cluster.status.clone().unwrap_or_default();
+        let age = cluster.creation_timestamp().map(|born| since(&born, now));
+        vec![
+            cluster.namespace().unwrap_or_default(),
+            cluster.name_any(),
+            phase(status.phase, paint),
+            version(&status),
+            format!("{}/{}", status.ready_members.unwrap_or_default(), cluster.spec.size),
+            status.leader.unwrap_or_else(|| "-".into()),
+            age.unwrap_or_default(),
+            status.message.unwrap_or_default(),
+        ]
+    }));
+    columns(&rows)
+}
+
+/// One cluster in one line, for logs: the same text means that nothing has changed.
+pub(in crate::etcd) fn line(cluster: &EtcdCluster) -> String {
+    let status = cluster.status.clone().unwrap_or_default();
+    let serving = format!("{} of {} serve", status.ready_members.unwrap_or_default(), cluster.spec.size);
+    let doing = status.operation.as_ref().map(|operation| {
+        let whom = operation.member.as_ref().map_or_else(String::new, |member| format!(" {member}"));
+        format!(", {:?} {}: {}{whom}", operation.kind, operation.target, operation.step)
+    });
+    let message = status.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+    let phase = phase(status.phase, Paint { colours: false });
+    format!("{} {phase}, {serving}{}{message}", name(cluster), doing.unwrap_or_default())
+}
+
+pub(in crate::etcd) fn name(cluster: &EtcdCluster) -> String {
+    format!("{}/{}", cluster.namespace().unwrap_or_default(), cluster.name_any())
+}
+
+fn title(cluster: &EtcdCluster, status: &EtcdClusterStatus, paint: Paint) -> String {
+    let serving = status.ready_members.unwrap_or_default();
+    let members = count(usize::try_from(cluster.spec.size).unwrap_or_default(), "member");
+    let name = paint.as_(Look::Strong, format!("EtcdCluster {}", name(cluster)));
+    format!("{name}  {}  etcd {}, {serving} of {members} serve", phase(status.phase, paint), version(status))
+}
+
+fn phase(phase: Option<Phase>, paint: Paint) -> String {
+    let look = match phase {
+        Some(Phase::Healthy) => Look::Good,
+        Some(Phase::Degraded | Phase::QuorumLost | Phase::Unknown | Phase::Conflict | Phase::Invalid) => Look::Bad,
+        Some(
+            Phase::Bootstrapping
+            | Phase::Scaling
+            | Phase::Upgrading
+            | Phase::Downgrading
+            | Phase::ApplyingConfig
+            | Phase::Repairing
+            | Phase::WaitingForUser
+            | Phase::Paused
+            | Phase::Deleting,
+        )
+        | None => Look::Busy,
+    };
+    paint.as_(look, phase.map_or_else(|| "New".to_owned(), |phase| format!("{phase:?}")))
+}
+
+fn version(status: &EtcdClusterStatus) -> String {
+    let version = status.version.clone().unwrap_or_default();
+    match (version.current, version.target) {
+        (Some(current), Some(target)) if current != target => format!("{current} → {target}"),
+        (Some(one), _) | (None, Some(one)) => one,
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// What is written here about may be older than what was asked for last.
+fn unseen(cluster: &EtcdCluster) -> Option<String> {
+    let seen = cluster.status.as_ref().and_then(|status| status.observed_generation);
+    (seen != cluster.metadata.generation).then(|| match seen {
+        None => "the operator has not looked at it yet: does it run? kubectl -n capstan-system get deployment capstan".into(),
+        Some(_) => "the operator has not seen the last change of the spec yet".into(),
+    })
+}
+
+fn is_trouble(condition: &Condition) -> bool {
+    condition.type_ != PROGRESSING && condition.status != "True"
+}
+
+fn trouble(condition: &Condition, now: Timestamp, paint: Paint) -> String {
+    let Condition { type_, status, reason, message, .. } = condition;
+    let look = if status == "False" { Look::Bad } else { Look::Busy };
+    let time = paint.as_(Look::Dim, format!("({reason}, {})", since(&condition.last_transition_time, now)));
+    format!("{} {message} {time}", paint.as_(look, format!("{type_}={status}")))
+}
+
+fn under_way(cluster: &EtcdCluster, operation: &Operation, now: Timestamp, paint: Paint) -> Tree {
+    let Operation { kind, target, step, member, message, .. } = operation;
+    let whom = member.as_ref().map_or_else(String::new, |member| format!(" {member}"));
+    let what = paint.as_(Look::Busy, format!("{kind:?} {target}"));
+    let time = format!("for {}, of which {} in this step", since(&operation.started_at, now), since(&operation.step_started_at, now));
+    let mut tree = Tree::new(format!("{what}: {step}{whom} {}", paint.as_(Look::Dim, time)));
+    if let Some(far) = progress::of(cluster, operation) {
+        tree.add(progress::bar(far));
+    }
+    if let Some(message) = message {
+        tree.add(message.clone());
+    }
+    tree
+}
+
+fn connect(cluster: &EtcdCluster, connection: &etcd_types::Connection) -> String {
+    let url = connection.endpoints.first().map_or("-", String::as_str);
+    match &connection.secret_name {
+        Some(secret) => format!(
+            "connect to {url} with ca.crt, tls.crt and tls.key of Secret {}/{secret}",
+            cluster.namespace().unwrap_or_default()
+        ),
+        None => format!("connect to {url}, without TLS"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::{super::samples, *};
+
+    fn check(cluster_: &EtcdCluster, expected: Expect) {
+        let lines = cluster(cluster_, samples::now(), Paint { colours: false });
+        expected.assert_eq(&format!("{}\n", lines.join("\n")));
+    }
+
+    #[test]
+    fn a_healthy_cluster_is_short() {
+        check(&samples::healthy(), expect![[""]]);
+    }
+
+    #[test]
+    fn an_upgrade_shows_how_far_it_is_and_what_is_not_well_meanwhile() {
+        check(&samples::upgrading(), expect![[""]]);
+    }
+
+    #[test]
+    fn a_cluster_that_nobody_has_looked_at_says_what_to_check() {
+        check(&samples::untouched(), expect![[""]]);
+    }
+
+    #[test]
+    fn colours_follow_meaning() {
+        let lines = cluster(&samples::healthy(), samples::now(), Paint { colours: true });
+        assert!(lines[0].contains("\x1b[32mHealthy\x1b[0m"), "{lines:?}");
+        let lines = cluster(&samples::upgrading(), samples::now(), Paint { colours: true }).join("\n");
+        assert!(lines.contains("\x1b[1;31mAllMembersHealthy=False\x1b[0m"), "{lines}");
+    }
+
+    #[test]
+    fn many_clusters_are_a_table() {
+        let all = [samples::healthy(), samples::upgrading(), samples::untouched()];
+        let lines = overview(&all, samples::now(), Paint { colours: false });
+        expect![[""]].assert_eq(&format!("{}\n", lines.join("\n")));
+    }
+
+    #[test]
+    fn a_line_for_logs_has_what_changes_and_no_times() {
+        expect![[""]].assert_eq(&line(&samples::upgrading()));
+    }
+}

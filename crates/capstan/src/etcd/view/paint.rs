@@ -1,0 +1,72 @@
+//! Colours, by what they mean.
+
+use std::fmt::Display;
+
+/// What a piece of text means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::etcd) enum Look {
+    Good,
+    /// Something is going on.
+    Busy,
+    Bad,
+    /// What matters less.
+    Dim,
+    Strong,
+}
+
+/// Whether there are colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::etcd) struct Paint {
+    pub(in crate::etcd) colours: bool,
+}
+
+impl Paint {
+    pub(in crate::etcd) fn as_(self, look: Look, text: impl Display) -> String {
+        let code = match look {
+            Look::Good => "32",
+            Look::Busy => "33",
+            Look::Bad => "1;31",
+            Look::Dim => "2",
+            Look::Strong => "1",
+        };
+        if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+}
+
+/// How wide a text is on the screen: colours take no room.
+pub(super) fn width(text: &str) -> usize {
+    let (mut width, mut hidden) = (0, false);
+    for c in text.chars() {
+        match c {
+            '\x1b' => hidden = true,
+            'm' if hidden => hidden = false,
+            _ if hidden => {}
+            _ => width += 1,
+        }
+    }
+    width
+}
+
+/// Rows as columns, two spaces between them; the last one is not filled up.
+pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(widest).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, wide)| format!("{cell}{}", " ".repeat(wide - width(cell))));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_below_each_other_whether_there_are_colours_or_not() {
+        let rows = |paint: Paint| vec![vec![paint.as_(Look::Bad, "a"), "b".into()], vec!["long".into(), "c".into()]];
+        assert_eq!(columns(&rows(Paint { colours: false })), ["a     b", "long  c"]);
+        assert_eq!(columns(&rows(Paint { colours: true })), ["\x1b[1;31ma\x1b[0m     b", "long  c"]);
+    }
+}

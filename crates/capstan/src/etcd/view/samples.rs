@@ -1,0 +1,124 @@
+//! Clusters to look at in tests.
+
+use etcd_types::{
+    Connection, EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, MemberStatus, Operation, OperationKind, Phase, Role,
+    VersionStatus,
+};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+pub(in crate::etcd) fn now() -> Timestamp {
+    "2026-11-16T06:00:00Z".parse().unwrap()
+}
+
+fn before(seconds: i64) -> Time {
+    Time(now() - SignedDuration::from_secs(seconds))
+}
+
+fn member(name: &str, role: Role, version: &str, node: &str) -> MemberStatus {
+    MemberStatus {
+        name: name.into(),
+        id: Some(format!("8e9e05c5216469{}", name.trim_start_matches("db-"))),
+        role,
+        healthy: true,
+        since: before(3600),
+        reason: None,
+        version: Some(version.into()),
+        updated: true,
+        db_size: Some(26_214_400),
+        db_size_in_use: Some(12_000_000),
+        node: Some(node.into()),
+    }
+}
+
+fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Condition {
+    Condition {
+        type_: kind.into(),
+        status: status.into(),
+        reason: reason.into(),
+        message: message.into(),
+        last_transition_time: before(9),
+        observed_generation: Some(2),
+    }
+}
+
+/// Just applied.
+pub(in crate::etcd) fn untouched() -> EtcdCluster {
+    let spec = EtcdClusterSpec { size: 3, version: "3.6.16".into(), ..EtcdClusterSpec::default() };
+    let mut cluster = EtcdCluster::new("db", spec);
+    cluster.metadata.namespace = Some("shop".into());
+    cluster.metadata.generation = Some(1);
+    cluster.metadata.creation_timestamp = Some(before(100_000));
+    cluster
+}
+
+/// Everything is well.
+pub(in crate::etcd) fn healthy() -> EtcdCluster {
+    let mut cluster = untouched();
+    cluster.metadata.generation = Some(2);
+    cluster.status = Some(EtcdClusterStatus {
+        phase: Some(Phase::Healthy),
+        message: Some("3 members serve".into()),
+        observed_generation: Some(2),
+        ready_members: Some(3),
+        leader: Some("db-1".into()),
+        version: Some(VersionStatus { current: Some("3.6.16".into()), ..VersionStatus::default() }),
+        members: Some(vec![
+            member("db-1", Role::Leader, "3.6.16", "node1"),
+            member("db-2", Role::Follower, "3.6.16", "node2"),
+            member("db-3", Role::Follower, "3.6.16", "node3"),
+        ]),
+        connection: Some(Connection {
+            endpoints: vec!["https://db-client.shop.svc:2379".into()],
+            secret_name: Some("db-client-tls".into()),
+        }),
+        conditions: Some(vec![
+            condition("Available", "True", "Serving", "a linearizable read succeeded"),
+            condition("Progressing", "False", "Settled", "nothing is being changed"),
+        ]),
+        ..EtcdClusterStatus::default()
+    });
+    cluster
+}
+
+/// One member of three has the new version, the second is on its way.
+pub(in crate::etcd) fn upgrading() -> EtcdCluster {
+    let mut cluster = healthy();
+    cluster.spec.version = "3.7.3".into();
+    let status = cluster.status.get_or_insert_default();
+    status.phase = Some(Phase::Upgrading);
+    status.message = Some("1 of 3 members run 3.7.3".into());
+    status.ready_members = Some(2);
+    status.version = Some(VersionStatus {
+        current: Some("3.6.16".into()),
+        target: Some("3.7.3".into()),
+        ..VersionStatus::default()
+    });
+    let outdated = |member: MemberStatus| MemberStatus { updated: false, ..member };
+    status.members = Some(vec![
+        outdated(member("db-1", Role::Leader, "3.6.16", "node1")),
+        MemberStatus {
+            healthy: false,
+            since: before(9),
+            reason: Some("its pod is not ready yet".into()),
+            ..outdated(member("db-2", Role::Voter, "3.6.16", "node2"))
+        },
+        member("db-3", Role::Follower, "3.7.3", "node3"),
+    ]);
+    status.operation = Some(Operation {
+        kind: OperationKind::Upgrade,
+        target: "3.7.3".into(),
+        step: "restart".into(),
+        member: Some("db-2".into()),
+        started_at: before(42),
+        step_started_at: before(9),
+        message: Some("db-1 leads, and is last".into()),
+    });
+    status.conditions = Some(vec![
+        condition("Available", "True", "Serving", "a linearizable read succeeded"),
+        condition("AllMembersHealthy", "False", "MembersDown", "db-2 does not serve: its pod is not ready yet"),
+        condition("Progressing", "True", "Operating", "an upgrade"),
+        condition("QuorumSafe", "False", "NoSpare", "with one member less, nothing could be written"),
+    ]);
+    cluster
+}

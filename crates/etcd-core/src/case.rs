@@ -1,0 +1,285 @@
+//! The case: the picture, put together. Who is a member, who serves, and why somebody does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use etcd_types::MemberStatus;
+use jiff::Timestamp;
+
+use crate::{
+    ClaimState, ClusterId, Endpoint, Listed, Member, MemberId, Names, Permit, Picture, Serial, Template, Version,
+    cause::{self, Cause},
+    identity::Identity,
+    quorum::{self, Hindrance, Voter, Voters},
+    validate::Wanted,
+};
+
+/// The picture, put together.
+pub(crate) struct Case<'a> {
+    pub(crate) picture: &'a Picture,
+    pub(crate) wanted: &'a Wanted,
+    pub(crate) identity: Identity,
+    pub(crate) now: Timestamp,
+    pub(crate) names: Names<'a>,
+    /// Everybody who is listed, or has something in Kubernetes.
+    pub(crate) members: BTreeMap<Serial, Seen<'a>>,
+    /// Listed members whose URLs are not of this cluster's form.
+    pub(crate) strangers: Vec<&'a Listed>,
+    /// Members that answer for another cluster.
+    pub(crate) strays: Vec<(Serial, ClusterId)>,
+    pub(crate) voters: Voters,
+    pub(crate) leader: Option<Serial>,
+}
+
+/// One member, from all sides.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen<'a> {
+    pub(crate) serial: Serial,
+    pub(crate) objects: &'a Member,
+    pub(crate) listed: Option<&'a Listed>,
+    /// Its answer, if it belongs to this cluster.
+    pub(crate) endpoint: Option<&'a Endpoint>,
+    pub(crate) health: Health,
+    /// Since when it has been healthy, or not.
+    pub(crate) since: Timestamp,
+    /// The version whose data it has: what it runs, or was last seen to run.
+    pub(crate) version: Option<Version>,
+}
+
+/// How a member is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Health {
+    /// A voter that serves, in a pod that is ready.
+    Serving,
+    /// A learner that answers.
+    Learning,
+    /// It answers, or was just started: not ready yet, and nothing is wrong.
+    Starting(String),
+    /// Its pod is ready, but we do not reach it. Others may: nothing is done about it.
+    Unseen(String),
+    /// It is down for certain.
+    Down(Cause),
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn new(picture: &'a Picture, wanted: &'a Wanted, identity: Identity, now: Timestamp) -> Self {
+        let names = names(picture);
+        let listed = picture.etcd.members.as_deref().unwrap_or_default();
+        let strangers = listed.iter().filter(|member| serial_of(&names, member).is_none()).collect();
+        let members = look(picture, &identity, now);
+        let mut case = Self {
+            strays: strays(picture, &identity),
+            voters: Voters(Vec::new()),
+            leader: None,
+            picture,
+            wanted,
+            identity,
+            now,
+            names,
+            members,
+            strangers,
+        };
+        case.voters = case.judge_voters();
+        case.leader = case.find_leader();
+        case
+    }
+
+    fn judge_voters(&self) -> Voters {
+        let ours = self.voters().map(|seen| Voter {
+            id: seen.id(),
+            serves: seen.health == Health::Serving,
+            down: matches!(seen.health, Health::Down(_)),
+            since: seen.endpoint.and_then(|endpoint| endpoint.since),
+        });
+        let strangers = self.strangers.iter().filter(|member| !member.learner);
+        let others = strangers.map(|member| Voter { id: member.id, serves: false, down: false, since: None });
+        Voters(ours.chain(others).collect())
+    }
+
+    /// The member that those who serve agree on.
+    fn find_leader(&self) -> Option<Serial> {
+        let named = self.members.values().filter(|seen| seen.health == Health::Serving);
+        let (_, leader) = named
+            .filter_map(|seen| seen.endpoint.and_then(|endpoint| Some((endpoint.raft_term, endpoint.leader?))))
+            .max()?;
+        self.members.values().find(|seen| seen.listed.is_some_and(|listed| listed.id == leader)).map(|seen| seen.serial)
+    }
+
+    /// Whether there is a live member list to act on.
+    pub(crate) fn has_list(&self) -> bool {
+        self.picture.etcd.members.is_some()
+    }
+
+    pub(crate) fn voters(&self) -> impl Iterator<Item = &Seen<'a>> {
+        self.members.values().filter(|seen| seen.listed.is_some_and(|listed| !listed.learner))
+    }
+
+    pub(crate) fn learner(&self) -> Option<&Seen<'a>> {
+        self.members.values().find(|seen| seen.listed.is_some_and(|listed| listed.learner))
+    }
+
+    pub(crate) fn may_go_down(&self, seen: &Seen<'_>) -> Result<Permit, Hindrance> {
+        quorum::may_go_down(seen.id(), &self.voters, self.now)
+    }
+
+    /// Who serves and can take a request about members: the leader if there is one.
+    pub(crate) fn someone_to_ask(&self, not: Option<Serial>) -> Option<Serial> {
+        let serving = || self.voters().filter(|seen| seen.health == Health::Serving).map(|seen| seen.serial);
+        let leader = self.leader.filter(|leader| serving().any(|serial| serial == *leader));
+        leader.into_iter().chain(serving()).find(|serial| Some(*serial) != not)
+    }
+
+    pub(crate) fn name(&self, serial: Serial) -> String {
+        self.names.member(serial)
+    }
+
+    /// What a refusal to go down is about, with names instead of IDs.
+    pub(crate) fn explain(&self, hindrance: &Hindrance) -> String {
+        let mut text = hindrance.to_string();
+        for seen in self.members.values() {
+            if let Some(listed) = seen.listed {
+                text = text.replace(&format!("member {}", listed.id), &self.name(seen.serial));
+            }
+        }
+        text
+    }
+
+    /// The lowest version among members: what the cluster as a whole can do.
+    pub(crate) fn lowest_version(&self) -> Option<Version> {
+        let settled = |seen: &&Seen<'_>| seen.is_member(self) && (seen.has_started() || !self.has_list());
+        self.members.values().filter(settled).filter_map(|seen| seen.version).min()
+    }
+
+    /// The version that somebody who joins gets: it must be able to read what the others write.
+    pub(crate) fn joining_version(&self) -> Option<Version> {
+        self.lowest_version().or_else(|| self.wanted.version.map(|(version, _)| version))
+    }
+}
+
+impl<'a> Seen<'a> {
+    fn new(
+        serial: Serial,
+        picture: &'a Picture,
+        names: &Names<'_>,
+        listed: Option<&'a Listed>,
+        identity: &Identity,
+        now: Timestamp,
+    ) -> Self {
+        static NOTHING: Member = Member { stateful_set: None, pod: None, claim: None };
+        let objects = picture.members.get(&serial).unwrap_or(&NOTHING);
+        let answer = picture.etcd.endpoints.get(&serial);
+        let endpoint = answer.and_then(|answer| answer.as_ref().ok()).filter(|it| identity.accepts(it.cluster_id));
+        let known = status_of(picture, &names.member(serial));
+        let version = endpoint
+            .and_then(|endpoint| endpoint.version)
+            .or_else(|| known?.version.as_deref()?.parse().ok())
+            .or_else(|| objects.claim.as_ref()?.version)
+            .or_else(|| Some(objects.stateful_set.as_ref()?.template.as_ref()?.version));
+        let mut seen =
+            Self { serial, objects, listed, endpoint, health: Health::Starting(String::new()), since: now, version };
+        seen.health = health(&seen, picture, identity);
+        let was = known.filter(|known| known.healthy == seen.is_healthy());
+        seen.since = was.map_or(now, |known| known.since.0);
+        seen
+    }
+
+    pub(crate) fn id(&self) -> MemberId {
+        self.listed.map_or(MemberId(0), |listed| listed.id)
+    }
+
+    pub(crate) fn is_healthy(&self) -> bool {
+        matches!(self.health, Health::Serving | Health::Learning)
+    }
+
+    pub(crate) fn has_started(&self) -> bool {
+        self.listed.is_some_and(Listed::has_started)
+    }
+
+    /// Whether it belongs to the cluster: by the live list, or, while there is none, by what Kubernetes has.
+    pub(crate) fn is_member(&self, case: &Case<'_>) -> bool {
+        if case.has_list() {
+            return self.listed.is_some();
+        }
+        let claim = self.objects.claim.as_ref().filter(|claim| claim.ours);
+        let in_use = claim.is_some_and(|claim| claim.state == ClaimState::Member);
+        in_use || (claim.is_none() && self.objects.stateful_set.is_some())
+    }
+
+    /// What its StatefulSet was built from.
+    pub(crate) fn recorded(&self) -> Option<&'a Template> {
+        self.objects.stateful_set.as_ref()?.template.as_ref()
+    }
+
+    /// The fingerprint of what runs: that of its pod, or that which its next pod will have.
+    pub(crate) fn running(&self) -> Option<String> {
+        match &self.objects.pod {
+            Some(pod) => pod.template.clone(),
+            None => self.recorded().map(Template::fingerprint),
+        }
+    }
+
+    /// For how long it has been as it is.
+    pub(crate) fn time(&self, now: Timestamp) -> std::time::Duration {
+        now.duration_since(self.since).try_into().unwrap_or_default()
+    }
+}
+
+/// Everybody who is listed, or has something in Kubernetes.
+pub(crate) fn look<'a>(picture: &'a Picture, identity: &Identity, now: Timestamp) -> BTreeMap<Serial, Seen<'a>> {
+    let names = names(picture);
+    let listed = picture.etcd.members.as_deref().unwrap_or_default();
+    let by_serial: BTreeMap<Serial, &Listed> =
+        listed.iter().filter_map(|member| Some((serial_of(&names, member)?, member))).collect();
+    let all: BTreeSet<Serial> = by_serial.keys().chain(picture.members.keys()).copied().collect();
+    let seen = |serial: Serial| {
+        (serial, Seen::new(serial, picture, &names, by_serial.get(&serial).copied(), identity, now))
+    };
+    all.into_iter().map(seen).collect()
+}
+
+/// The names of a picture's cluster. Whether members speak TLS is what they were made with, if there are any.
+pub(crate) fn names(picture: &Picture) -> Names<'_> {
+    let made = picture.members.values().find_map(|member| member.stateful_set.as_ref()?.template.as_ref());
+    let tls = made.map_or(picture.spec.tls.mode, |template| template.tls.mode);
+    Names { namespace: &picture.cluster.namespace, cluster: &picture.cluster.name, tls }
+}
+
+pub(crate) fn status_of<'a>(picture: &'a Picture, name: &str) -> Option<&'a MemberStatus> {
+    picture.status.members.iter().flatten().find(|member| member.name == name)
+}
+
+fn serial_of(names: &Names<'_>, member: &Listed) -> Option<Serial> {
+    member.peer_urls.iter().find_map(|url| names.serial_of(url))
+}
+
+fn strays(picture: &Picture, identity: &Identity) -> Vec<(Serial, ClusterId)> {
+    let answers = picture.etcd.endpoints.iter().filter_map(|(serial, answer)| {
+        answer.as_ref().ok().map(|endpoint| (*serial, endpoint.cluster_id))
+    });
+    answers.filter(|(_, id)| !identity.accepts(*id)).collect()
+}
+
+fn health(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Health {
+    let pod = seen.objects.pod.as_ref();
+    let stays = pod.is_some_and(|pod| !pod.deleting);
+    let ready = pod.is_some_and(|pod| pod.ready) && stays;
+    if let Some(endpoint) = seen.endpoint {
+        let learner = seen.listed.map_or(endpoint.learner, |listed| listed.learner);
+        return match (learner, endpoint.serves, ready) {
+            (true, _, _) if stays => Health::Learning,
+            (false, true, true) => Health::Serving,
+            (false, true, false) if stays => Health::Starting("its pod is not ready yet".into()),
+            // It may be cut off from us, and serve others.
+            (false, false, true) => Health::Unseen("it does not answer linearizable reads".into()),
+            _ => Health::Down(cause::of(seen, picture, identity)),
+        };
+    }
+    if ready {
+        let why = match picture.etcd.endpoints.get(&seen.serial) {
+            Some(Err(unreachable)) => unreachable.to_string(),
+            Some(Ok(endpoint)) => format!("it answers for the cluster {}", endpoint.cluster_id),
+            None => "it was not asked yet".to_owned(),
+        };
+        return Health::Unseen(why);
+    }
+    Health::Down(cause::of(seen, picture, identity))
+}

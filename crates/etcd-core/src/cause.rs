@@ -1,0 +1,214 @@
+//! Why a member is down, and what helps. A table, read top-down: the first cause that fits is it.
+//!
+//! The ladder: Kubernetes restarts what crashes; we restart what hangs, and replace what cannot come back. What would be the same
+//! in another pod (a wrong image, too little memory) is never replaced: somebody has to correct it.
+
+use crate::{
+    ClaimPhase, ClaimState, Exit, NodeState, Picture, Pod,
+    case::Seen,
+    identity::Identity,
+};
+
+/// Why a member is down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// What is wrong, as the rest of a sentence about the member.
+    pub(crate) what: String,
+    pub(crate) remedy: Remedy,
+}
+
+/// What helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// Kubernetes is at it.
+    Wait,
+    /// Somebody must correct the spec or the surroundings; then it comes up by itself.
+    Correct,
+    /// Restart it after `restartAfter`; replace it after `replaceAfter`.
+    Restart,
+    /// Replace it after `replaceAfter`.
+    Replace,
+    /// Replace it at once: it cannot come back.
+    ReplaceNow,
+    /// Restart it at once: its arguments are out of date, and it has no data yet.
+    Refresh,
+}
+
+struct Row {
+    fits: fn(&Facts<'_>) -> Option<String>,
+    remedy: Remedy,
+}
+
+/// What a cause is found from.
+struct Facts<'a> {
+    seen: &'a Seen<'a>,
+    identity: &'a Identity,
+    pod: Option<&'a Pod>,
+    started: bool,
+    in_memory: bool,
+}
+
+const CAUSES: &[Row] = &[
+    Row { fits: foreign_data, remedy: Remedy::Replace },
+    Row { fits: claim_gone, remedy: Remedy::ReplaceNow },
+    Row { fits: volume_lost, remedy: Remedy::ReplaceNow },
+    Row { fits: volume_on_gone_node, remedy: Remedy::ReplaceNow },
+    Row { fits: empty_disk, remedy: Remedy::ReplaceNow },
+    Row { fits: stale_arguments, remedy: Remedy::Refresh },
+    Row { fits: node_down, remedy: Remedy::Replace },
+    Row { fits: volume_on_dead_node, remedy: Remedy::Replace },
+    Row { fits: no_image, remedy: Remedy::Correct },
+    Row { fits: no_container, remedy: Remedy::Correct },
+    Row { fits: out_of_memory, remedy: Remedy::Correct },
+    Row { fits: disk_full, remedy: Remedy::Correct },
+    Row { fits: going, remedy: Remedy::Wait },
+    Row { fits: no_pod, remedy: Remedy::Wait },
+    Row { fits: unschedulable, remedy: Remedy::Correct },
+    Row { fits: crashing, remedy: Remedy::Replace },
+    Row { fits: not_running_yet, remedy: Remedy::Wait },
+    Row { fits: silent, remedy: Remedy::Restart },
+];
+
+/// What etcd says before it exits, when its data directory is empty though the member has started before. Source:
+/// server/etcdserver/{bootstrap,cluster_util}.go, server/etcdserver/api/membership, raft/log.go.
+const EMPTY_DISK: &[&str] = &[
+    "member count is unequal",
+    "unmatched member while checking PeerURLs",
+    "could not retrieve cluster information",
+    "cannot fetch cluster info from peer urls",
+    "has already been bootstrapped",
+    "is out of range [lastIndex(",
+];
+/// The same for data of another cluster.
+const FOREIGN_DATA: &[&str] = &["cluster ID mismatch", "cluster-id-mismatch", "mismatch cluster ID"];
+const NO_IMAGE: &[&str] = &["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"];
+const NO_CONTAINER: &[&str] = &["CreateContainerConfigError", "CreateContainerError", "RunContainerError"];
+
+/// How many restarts are a loop.
+const LOOP: u32 = 3;
+
+pub(crate) fn of(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Cause {
+    let in_memory = seen.recorded().is_some_and(|template| template.medium == etcd_types::Medium::Memory)
+        || picture.spec.storage.medium == etcd_types::Medium::Memory;
+    let pod = seen.objects.pod.as_ref();
+    let facts = Facts { seen, identity, pod, started: seen.has_started(), in_memory };
+    if let Some(Ok(endpoint)) = picture.etcd.endpoints.get(&seen.serial)
+        && !identity.accepts(endpoint.cluster_id)
+    {
+        let what = format!("has the data of another cluster, {}", endpoint.cluster_id);
+        return Cause { what, remedy: Remedy::Replace };
+    }
+    let found = CAUSES.iter().find_map(|row| (row.fits)(&facts).map(|what| Cause { what, remedy: row.remedy }));
+    found.unwrap_or_else(|| Cause { what: "does not serve".into(), remedy: Remedy::Wait })
+}
+
+fn foreign_data(facts: &Facts<'_>) -> Option<String> {
+    let exit = facts.pod?.last_exit.as_ref()?;
+    let claim = facts.seen.objects.claim.as_ref().and_then(|claim| claim.cluster_id);
+    let other = claim.filter(|id| !facts.identity.accepts(*id));
+    if let Some(other) = other {
+        return Some(format!("has the data of another cluster, {other}"));
+    }
+    says(exit, FOREIGN_DATA).then(|| "has the data of another cluster".to_owned())
+}
+
+fn claim_gone(facts: &Facts<'_>) -> Option<String> {
+    if facts.in_memory || !facts.started {
+        return None;
+    }
+    match &facts.seen.objects.claim {
+        None => Some("has lost its claim".into()),
+        Some(claim) if !claim.ours => Some("has a claim that somebody else made".into()),
+        Some(claim) if matches!(claim.state, ClaimState::Detached { .. }) => Some("has a claim that was given up".into()),
+        Some(claim) if claim.deleting => Some("is losing its claim".into()),
+        Some(_) => None,
+    }
+}
+
+fn volume_lost(facts: &Facts<'_>) -> Option<String> {
+    let lost = facts.seen.objects.claim.as_ref()?.phase == ClaimPhase::Lost;
+    lost.then(|| "has lost its volume".to_owned())
+}
+
+fn volume_on_gone_node(facts: &Facts<'_>) -> Option<String> {
+    let node = facts.seen.objects.claim.as_ref()?.node.as_ref().filter(|node| node.state == NodeState::Gone)?;
+    Some(format!("had its volume on the node {}, which is gone", node.name))
+}
+
+fn empty_disk(facts: &Facts<'_>) -> Option<String> {
+    let exit = facts.pod?.last_exit.as_ref().filter(|_| facts.started)?;
+    says(exit, EMPTY_DISK).then(|| "has an empty disk".to_owned())
+}
+
+/// It never started, and the list that it was given is no longer that of the cluster.
+fn stale_arguments(facts: &Facts<'_>) -> Option<String> {
+    let exit = facts.pod?.last_exit.as_ref().filter(|_| !facts.started && facts.seen.listed.is_some())?;
+    says(exit, EMPTY_DISK).then(|| "was started with an old list of members".to_owned())
+}
+
+fn node_down(facts: &Facts<'_>) -> Option<String> {
+    let node = facts.pod?.node.as_ref().filter(|node| node.state != NodeState::Ready)?;
+    Some(format!("was on the node {}, which is not ready", node.name))
+}
+
+fn volume_on_dead_node(facts: &Facts<'_>) -> Option<String> {
+    let node = facts.seen.objects.claim.as_ref()?.node.as_ref().filter(|node| node.state == NodeState::NotReady)?;
+    Some(format!("has its volume on the node {}, which is not ready", node.name))
+}
+
+fn no_image(facts: &Facts<'_>) -> Option<String> {
+    waits(facts, NO_IMAGE, "cannot get its image")
+}
+
+fn no_container(facts: &Facts<'_>) -> Option<String> {
+    waits(facts, NO_CONTAINER, "cannot make its container")
+}
+
+fn waits(facts: &Facts<'_>, reasons: &[&str], what: &str) -> Option<String> {
+    let waiting = facts.pod?.waiting.as_ref()?;
+    let because = [waiting.reason.as_str(), waiting.message.as_str()].join(" ");
+    reasons.contains(&waiting.reason.as_str()).then(|| format!("{what}: {}", because.trim_end()))
+}
+
+fn out_of_memory(facts: &Facts<'_>) -> Option<String> {
+    let exit = facts.pod?.last_exit.as_ref()?;
+    (exit.reason == "OOMKilled").then(|| "needs more memory than spec.pod.resources allows".to_owned())
+}
+
+fn disk_full(facts: &Facts<'_>) -> Option<String> {
+    let exit = facts.pod?.last_exit.as_ref()?;
+    says(exit, &["no space left on device"]).then(|| "has no room left on its volume".to_owned())
+}
+
+fn going(facts: &Facts<'_>) -> Option<String> {
+    facts.pod?.deleting.then(|| "is being stopped".to_owned())
+}
+
+fn no_pod(facts: &Facts<'_>) -> Option<String> {
+    facts.pod.is_none().then(|| "has no pod yet".to_owned())
+}
+
+fn unschedulable(facts: &Facts<'_>) -> Option<String> {
+    let why = facts.pod?.unschedulable.as_ref()?;
+    Some(format!("finds no node: {why}"))
+}
+
+fn crashing(facts: &Facts<'_>) -> Option<String> {
+    let pod = facts.pod?;
+    let exit = pod.last_exit.as_ref().filter(|_| pod.restarts >= LOOP)?;
+    let last = exit.message.lines().last().unwrap_or_default();
+    let last: String = last.chars().take(160).collect();
+    Some(format!("keeps crashing (exit code {}): {last}", exit.code))
+}
+
+fn not_running_yet(facts: &Facts<'_>) -> Option<String> {
+    (!facts.pod?.running).then(|| "is starting".to_owned())
+}
+
+fn silent(_: &Facts<'_>) -> Option<String> {
+    Some("runs and does not serve".to_owned())
+}
+
+fn says(exit: &Exit, what: &[&str]) -> bool {
+    what.iter().any(|words| exit.message.contains(words))
+}

@@ -1,0 +1,103 @@
+//! The learner's way in: add, start, catch up, promote.
+//!
+//! Invariant: at most one learner at a time; one that is no longer wanted is removed before anything else (`leave.rs`).
+
+use std::time::Duration;
+
+use etcd_types::OperationKind;
+
+use crate::{
+    Serial, Step,
+    case::{Case, Health, Seen},
+    quorum::{SETTLE, quorum},
+    rule::{Deed, LOOK, Verdict, on_record},
+};
+
+/// How soon to ask again whether a learner has caught up. Source: the leader knows; it says "not in sync" until then.
+const PROMOTE_AGAIN: Duration = Duration::from_millis(300);
+
+/// A learner that answers is promoted; whether it has caught up, the leader says.
+pub(crate) fn promote(case: &Case<'_>) -> Verdict {
+    let Some(learner) = case.learner().filter(|learner| learner.health == Health::Learning) else { return Verdict::Pass };
+    let deed = deed(case, "Promoting").about(learner.serial).saying(progress(case, learner));
+    let deed = deed.look_again(PROMOTE_AGAIN, "whether the learner has caught up");
+    let enough = case.voters.serving() + 1 >= quorum(case.voters.0.len() + 1);
+    match case.leader.filter(|_| enough) {
+        Some(leader) => {
+            Verdict::Do(deed.step(Step::Promote { serial: learner.serial, id: learner.id(), leader }))
+        }
+        None => Verdict::Do(deed),
+    }
+}
+
+/// A learner that does not answer yet is waited for. `repair.rs` comes first, and knows when waiting is no use.
+pub(crate) fn wait(case: &Case<'_>) -> Verdict {
+    let Some(learner) = case.learner() else { return Verdict::Pass };
+    let why = match &learner.health {
+        Health::Down(cause) => cause.what.clone(),
+        Health::Starting(why) | Health::Unseen(why) => why.clone(),
+        Health::Serving | Health::Learning => "answers".to_owned(),
+    };
+    let deed = deed(case, "Starting").about(learner.serial);
+    let deed = deed.saying(format!("{} {why}; then it catches up, and votes", case.name(learner.serial)));
+    Verdict::Do(deed.look_again(LOOK, "whether the new member answers"))
+}
+
+/// Fewer voters than wanted: one more.
+pub(crate) fn grow(case: &Case<'_>) -> Verdict {
+    let voters = case.voters.0.len();
+    if voters >= case.wanted.size {
+        return Verdict::Pass;
+    }
+    let serial = next_serial(case);
+    let deed = deed(case, "Adding").about(serial);
+    let deed = deed.saying(format!("{voters} of {} members vote", case.wanted.size));
+    // With the new one, those who serve must be a quorum; etcd refuses it otherwise.
+    if case.voters.serving() + 1 < quorum(voters + 1) {
+        let why = "too few members serve to add another one";
+        return Verdict::Do(deed.saying(why).look_again(LOOK, why));
+    }
+    if let Some((_, wait)) = case.voters.unsettled(case.now) {
+        let why = format!("etcd takes a new member when all others have been connected for {} s", SETTLE.as_secs());
+        return Verdict::Do(deed.look_again(wait, why));
+    }
+    if let Some(founder) = unsafe_founder(case) {
+        let why = format!("{} was told to found a cluster and has not started; its pod is restarted first", case.name(founder));
+        return Verdict::Do(deed.saying(why.clone()).look_again(LOOK, why));
+    }
+    Verdict::Do(deed.step(Step::AddLearner { serial, peer_url: case.names.peer_url(serial) }))
+}
+
+/// Somebody whose pod still says `new`, and who may therefore still found: no membership changes before it has started.
+pub(crate) fn unsafe_founder(case: &Case<'_>) -> Option<Serial> {
+    let says_new = |seen: &&Seen<'_>| {
+        let made = seen.objects.pod.as_ref().and_then(|pod| pod.start.clone());
+        let founding = crate::identity::founding(&case.names, &case.identity.founders).fingerprint();
+        seen.listed.is_some() && !seen.has_started() && made == Some(founding)
+    };
+    case.members.values().find(says_new).map(|seen| seen.serial)
+}
+
+/// The number on record that etcd has not heard of, or the next one.
+fn next_serial(case: &Case<'_>) -> Serial {
+    let given = on_record(case, &[OperationKind::ScaleOut, OperationKind::Replace])
+        .and_then(|operation| case.names.serial_of_name(operation.member.as_deref()?));
+    given
+        .filter(|serial| !case.members.contains_key(serial) && serial.0 == case.identity.latest)
+        .unwrap_or(Serial(case.identity.latest + 1))
+}
+
+fn deed(case: &Case<'_>, doing: &'static str) -> Deed {
+    match on_record(case, &[OperationKind::Replace]) {
+        Some(replacing) => Deed::new(OperationKind::Replace, &replacing.target, doing),
+        None => Deed::new(OperationKind::ScaleOut, format!("{} members", case.wanted.size), doing),
+    }
+}
+
+fn progress(case: &Case<'_>, learner: &Seen<'_>) -> String {
+    let leader = case.leader.and_then(|leader| case.members.get(&leader)?.endpoint);
+    let (Some(leader), Some(own)) = (leader, learner.endpoint) else {
+        return format!("{} catches up", case.name(learner.serial));
+    };
+    format!("{} catches up: {} of {} entries", case.name(learner.serial), own.raft_applied_index, leader.raft_index)
+}

@@ -1,0 +1,105 @@
+//! The phase: one word for what is going on, and a sentence. The first row that fits is it.
+
+use etcd_types::{OperationKind, Phase};
+
+use crate::{
+    Refusal, Why,
+    case::{Case, Health},
+    rule::Deed,
+};
+
+/// The word and the sentence.
+pub(crate) fn judge(case: &Case<'_>, deed: Option<&Deed>, refusals: &[Refusal]) -> (Phase, String) {
+    let (phase, message) = present(case, deed);
+    // What cannot be carried out matters more than that all is well otherwise.
+    match (phase, refusals.first()) {
+        (Phase::Healthy | Phase::Degraded, Some(refusal)) => (phase, format!("{refusal}. {message}")),
+        _ => (phase, message),
+    }
+}
+
+fn present(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
+    let picture = case.picture;
+    if let Some(blocked) = picture.blocked.first() {
+        return (Phase::Invalid, blocked.clone());
+    }
+    if picture.spec.paused {
+        return (Phase::Paused, format!("spec.paused is set: nothing is changed. {}", health(case)));
+    }
+    if let Some(conflict) = conflict(case) {
+        return (Phase::Conflict, conflict);
+    }
+    if let Some(deed) = deed.filter(|_| case.identity.cluster_id.is_none() || case.has_list()) {
+        return doing(case, deed);
+    }
+    if !case.has_list() {
+        return blind(case, deed);
+    }
+    if case.voters.serving() < case.voters.0.len() {
+        return (Phase::Degraded, health(case));
+    }
+    (Phase::Healthy, health(case))
+}
+
+fn doing(case: &Case<'_>, deed: &Deed) -> (Phase, String) {
+    let message = deed.message.clone().or_else(|| deed.step.as_ref().map(ToString::to_string)).unwrap_or_else(|| health(case));
+    if deed.stuck == Some(Why::WaitingForUser) {
+        return (Phase::WaitingForUser, message);
+    }
+    let phase = match deed.kind {
+        OperationKind::Found => Phase::Bootstrapping,
+        OperationKind::ScaleOut | OperationKind::ScaleIn => Phase::Scaling,
+        OperationKind::Restart | OperationKind::Replace => Phase::Repairing,
+        OperationKind::Upgrade => Phase::Upgrading,
+        OperationKind::Downgrade => Phase::Downgrading,
+        OperationKind::Configure => Phase::ApplyingConfig,
+        OperationKind::CleanUp => Phase::Healthy,
+    };
+    (phase, message)
+}
+
+/// There is no member list: either nobody can write, or nobody can be reached.
+fn blind(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
+    let correcting = deed.and_then(|deed| deed.step.as_ref()).map_or_else(String::new, |step| format!(" Now: {step}."));
+    if case.picture.status.ready_members.is_none() {
+        return (Phase::Bootstrapping, format!("waits for the members to come back.{correcting}"));
+    }
+    let unseen = case.members.values().filter(|seen| matches!(seen.health, Health::Unseen(_))).count();
+    let reached = case.members.values().filter(|seen| seen.endpoint.is_some()).count();
+    if unseen > 0 && reached == 0 {
+        let message = "no member can be reached from here, though pods are ready: check the network between the operator and the members. Nothing is changed meanwhile";
+        return (Phase::Unknown, format!("{message}.{correcting}"));
+    }
+    let message = "too few members serve, so nothing can be written, and nobody is added or removed";
+    (Phase::QuorumLost, format!("{message}: {}.{correcting}", health(case)))
+}
+
+/// Different cluster IDs: who says what.
+pub(crate) fn conflict(case: &Case<'_>) -> Option<String> {
+    let ours = case.identity.cluster_id?;
+    if !case.identity.contradictions.is_empty() {
+        let all: Vec<String> = case.identity.contradictions.iter().map(ToString::to_string).collect();
+        let what = "the ConfigMap, the status and the claims remember different cluster IDs";
+        return Some(format!("{what} ({}): nothing is changed until they agree", all.join(", ")));
+    }
+    let (stray, id) = case.strays.first()?;
+    let name = case.name(*stray);
+    Some(format!("{name} answers for the cluster {id}, and ours is {ours}: nothing else is changed while it does. Its volume holds data of another cluster"))
+}
+
+/// Who serves and who does not.
+pub(crate) fn health(case: &Case<'_>) -> String {
+    let version = case.lowest_version().map_or_else(String::new, |version| format!(" etcd {version}"));
+    let members: Vec<_> = case.members.values().filter(|seen| seen.is_member(case)).collect();
+    let healthy = members.iter().filter(|seen| seen.is_healthy()).count();
+    let mut text = format!("{healthy} of {} members serve{version}", members.len());
+    for seen in members {
+        let why = match &seen.health {
+            Health::Serving | Health::Learning => continue,
+            Health::Starting(why) | Health::Unseen(why) => format!("{}: {why}", case.name(seen.serial)),
+            Health::Down(cause) => format!("{} {}", case.name(seen.serial), cause.what),
+        };
+        text = format!("{text}; {why}");
+    }
+    text
+}

@@ -1,0 +1,209 @@
+//! Quorum: may this member go down, may that one leave? The one answer for every path that would stop a voter.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::{MemberId, case::Health, text::seconds};
+
+/// For how long a member must have been back before the next one may go. etcd itself counts members as connected after 5 s
+/// (`HealthInterval` in server/etcdserver/server.go), and refuses new members before that.
+pub const SETTLE: Duration = Duration::from_secs(5);
+
+/// How many of `voters` must agree.
+pub fn quorum(voters: usize) -> usize {
+    voters / 2 + 1
+}
+
+/// A voter, as far as its health matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Voter {
+    /// Who.
+    pub id: MemberId,
+    /// Whether it serves linearizable reads, and its pod is ready and stays.
+    pub serves: bool,
+    /// Whether it is down for certain: its pod is not ready.
+    pub down: bool,
+    /// Since when it has served; nothing if it has for as long as anybody knows.
+    pub since: Option<Timestamp>,
+}
+
+/// All voters of the live member list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Voters(pub Vec<Voter>);
+
+/// The right to take a member down. Only this module grants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Permit(Grounds);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grounds {
+    /// The others are enough.
+    Spare,
+    /// It does not serve anyway.
+    Down,
+    /// There is only this one.
+    Alone,
+    /// It has no vote.
+    NoVoter,
+}
+
+/// Why a member must not go down now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Hindrance {
+    /// Too few would be left.
+    #[error("{healthy} of {voters} voters serve, and {needed} must go on serving without it")]
+    WouldLoseQuorum {
+        /// Who serves now.
+        healthy: usize,
+        /// All voters.
+        voters: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+    /// Somebody else does not serve.
+    #[error("member {0} does not serve yet")]
+    AnotherIsDown(MemberId),
+    /// Somebody has just come back.
+    #[error("member {last} has served for less than {}", seconds(SETTLE))]
+    TooSoonAfter {
+        /// Who.
+        last: MemberId,
+        /// How long to wait.
+        wait: Duration,
+    },
+}
+
+impl Voters {
+    /// How many serve.
+    pub fn serving(&self) -> usize {
+        self.0.iter().filter(|voter| voter.serves).count()
+    }
+
+    /// Whether enough serve for anything to be written.
+    pub fn has_quorum(&self) -> bool {
+        self.serving() >= quorum(self.0.len())
+    }
+
+    /// Whether one more could be lost.
+    pub fn can_lose_one(&self) -> bool {
+        self.serving() > quorum(self.0.len())
+    }
+
+    /// Somebody who serves for less than [`SETTLE`], and how long to wait for that one.
+    pub fn unsettled(&self, now: Timestamp) -> Option<(MemberId, Duration)> {
+        let wait = |voter: &Voter| {
+            let for_so_long = Duration::try_from(now.duration_since(voter.since?)).unwrap_or_default();
+            SETTLE.checked_sub(for_so_long).filter(|wait| !wait.is_zero()).map(|wait| (voter.id, wait))
+        };
+        self.0.iter().filter_map(wait).max_by_key(|(_, wait)| *wait)
+    }
+}
+
+/// May `member` go down now, to come back with the same data?
+///
+/// Whoever does not serve may: nothing is lost by it. A cluster of one may, as there is no other way to change it. Everybody else
+/// only when all others serve, have done so for a while, and are enough.
+pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<Permit, Hindrance> {
+    let Some(it) = voters.0.iter().find(|voter| voter.id == member) else { return Ok(Permit(Grounds::NoVoter)) };
+    if it.down {
+        return Ok(Permit(Grounds::Down));
+    }
+    if voters.0.len() == 1 {
+        return Ok(Permit(Grounds::Alone));
+    }
+    if let Some(other) = voters.0.iter().find(|voter| voter.id != member && !voter.serves) {
+        return Err(Hindrance::AnotherIsDown(other.id));
+    }
+    let needed = quorum(voters.0.len());
+    let healthy = voters.serving();
+    if healthy <= needed {
+        return Err(Hindrance::WouldLoseQuorum { healthy, voters: voters.0.len(), needed });
+    }
+    match voters.unsettled(now) {
+        Some((last, wait)) => Err(Hindrance::TooSoonAfter { last, wait }),
+        None => Ok(Permit(Grounds::Spare)),
+    }
+}
+
+/// The right to restart somebody who is certain not to serve.
+pub(crate) fn down_already(health: &Health) -> Option<Permit> {
+    matches!(health, Health::Down(_)).then_some(Permit(Grounds::Down))
+}
+
+/// May `member` leave for good? Enough of the others must serve for what remains, and now.
+pub fn may_leave(member: MemberId, voters: &Voters) -> Result<(), Hindrance> {
+    let Some(it) = voters.0.iter().find(|voter| voter.id == member) else { return Ok(()) };
+    let others = voters.0.len() - 1;
+    let healthy = voters.serving() - usize::from(it.serves);
+    let needed = quorum(others);
+    if others == 0 || healthy < needed || !voters.has_quorum() {
+        return Err(Hindrance::WouldLoseQuorum { healthy: voters.serving(), voters: voters.0.len(), needed });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        "2026-11-16T03:00:00Z".parse().unwrap()
+    }
+
+    /// One letter per voter: `u`p, `d`own, `?` up for others but not for us, `n`ew (back since a second).
+    fn voters(letters: &str) -> Voters {
+        let voter = |(at, letter): (usize, char)| Voter {
+            id: MemberId(at as u64 + 1),
+            serves: matches!(letter, 'u' | 'n'),
+            down: letter == 'd',
+            since: (letter == 'n').then(|| now() - jiff::SignedDuration::from_secs(1)),
+        };
+        Voters(letters.chars().enumerate().map(voter).collect())
+    }
+
+    #[test]
+    fn one_may_go_down_when_all_others_serve_and_are_enough() {
+        let cases = [
+            ("uuu", Ok("Spare")),
+            ("duu", Ok("Down")),
+            ("ddd", Ok("Down")),
+            ("u", Ok("Alone")),
+            ("uud", Err("member 3 does not serve yet")),
+            ("uu?", Err("member 3 does not serve yet")),
+            ("uuuuu", Ok("Spare")),
+            ("uuuud", Err("member 5 does not serve yet")),
+            ("uu", Err("2 of 2 voters serve, and 2 must go on serving without it")),
+            ("uun", Err("member 3 has served for less than 5 s")),
+            ("nuu", Err("member 1 has served for less than 5 s")),
+        ];
+        for (letters, expected) in cases {
+            let answer = may_go_down(MemberId(1), &voters(letters), now());
+            let told = answer.map(|Permit(grounds)| format!("{grounds:?}")).map_err(|error| error.to_string());
+            assert_eq!(told.as_deref().map_err(String::as_str), expected, "{letters}");
+        }
+    }
+
+    #[test]
+    fn a_learner_may_always_go_down() {
+        assert_eq!(may_go_down(MemberId(9), &voters("udd"), now()), Ok(Permit(Grounds::NoVoter)));
+    }
+
+    #[test]
+    fn one_may_leave_when_those_who_remain_are_a_quorum() {
+        let cases = [
+            ("uuu", true),
+            ("duu", true),
+            ("uud", false),
+            ("uu", true),
+            ("du", false),
+            ("u", false),
+            ("uuudd", true),
+            ("dduuu", true),
+            ("uudddd", false),
+        ];
+        for (letters, may) in cases {
+            assert_eq!(may_leave(MemberId(1), &voters(letters)).is_ok(), may, "{letters}");
+        }
+    }
+}

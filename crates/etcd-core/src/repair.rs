@@ -1,0 +1,160 @@
+//! Repair: the ladder restart → replace, by cause (`cause.rs`), behind the quorum, and no more often than the user allows.
+
+use std::time::Duration;
+
+use etcd_types::OperationKind;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    Picture, Step,
+    case::{Case, Health, Seen},
+    cause::{Cause, Remedy},
+    leave,
+    quorum::may_leave,
+    rule::{Deed, Verdict, on_record},
+    text::seconds,
+};
+
+const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+/// The first member that something can be done for; else, when that will be.
+pub(crate) fn repair(case: &Case<'_>) -> Verdict {
+    let mut later: Option<(Duration, String)> = None;
+    let down = case.members.values().filter(|seen| seen.listed.is_some());
+    for seen in down {
+        let Health::Down(cause) = &seen.health else { continue };
+        match mend(case, seen, cause) {
+            Verdict::Pass => {}
+            Verdict::Later(after, what) => {
+                if later.as_ref().is_none_or(|(known, _)| after < *known) {
+                    later = Some((after, what));
+                }
+            }
+            Verdict::Do(deed) => return Verdict::Do(deed),
+        }
+    }
+    later.map_or(Verdict::Pass, |(after, what)| Verdict::Later(after, what))
+}
+
+fn mend(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
+    let rules = &case.wanted.remediation;
+    match cause.remedy {
+        Remedy::Wait | Remedy::Correct => Verdict::Pass,
+        Remedy::Refresh => restart(case, seen, cause),
+        Remedy::ReplaceNow => replace(case, seen, cause),
+        Remedy::Replace | Remedy::Restart if is_the_rolls_fault(case, seen) => Verdict::Pass,
+        Remedy::Replace => after(case, seen, rules.replace_after, cause, replace),
+        Remedy::Restart if seen.time(case.now) >= rules.replace_after => replace(case, seen, cause),
+        Remedy::Restart => {
+            // A pod that was restarted gets its time.
+            let born = seen.objects.pod.as_ref().and_then(|pod| pod.created);
+            let age = born.map_or(Duration::ZERO, |born| since(born, case.now));
+            let age = age.min(seen.time(case.now));
+            match rules.restart_after.checked_sub(age).filter(|left| !left.is_zero()) {
+                Some(left) => Verdict::Later(left, format!("{} {}: it is restarted then", case.name(seen.serial), cause.what)),
+                None => restart(case, seen, cause),
+            }
+        }
+    }
+}
+
+fn after(
+    case: &Case<'_>,
+    seen: &Seen<'_>,
+    patience: Duration,
+    cause: &Cause,
+    then: fn(&Case<'_>, &Seen<'_>, &Cause) -> Verdict,
+) -> Verdict {
+    match patience.checked_sub(seen.time(case.now)).filter(|left| !left.is_zero()) {
+        Some(left) => Verdict::Later(left, format!("{} {}: it is replaced then", case.name(seen.serial), cause.what)),
+        None => then(case, seen, cause),
+    }
+}
+
+/// Nobody else serves with what this one was made from: then that is what is wrong, and another volume would not help.
+fn is_the_rolls_fault(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    let made_from = seen.running();
+    let alike = |other: &Seen<'_>| other.is_healthy() && other.running() == made_from;
+    let node_is_dead = seen.objects.pod.as_ref().is_some_and(|pod| {
+        pod.node.as_ref().is_some_and(|node| node.state != crate::NodeState::Ready)
+    });
+    !node_is_dead && seen.has_started() && !case.voters().any(alike)
+}
+
+fn restart(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
+    let Some(pod) = seen.objects.pod.as_ref().filter(|pod| !pod.deleting) else { return Verdict::Pass };
+    let Ok(permit) = case.may_go_down(seen) else { return Verdict::Pass };
+    let deed = Deed::new(OperationKind::Restart, case.name(seen.serial), "Restarting").about(seen.serial);
+    let (serial, pod_uid, why) = (seen.serial, pod.uid.clone(), format!("it {}", cause.what));
+    Verdict::Do(deed.saying(why.clone()).step(Step::RestartPod { serial, pod_uid, permit, why }))
+}
+
+/// Out with it, and `join.rs` brings a new one in.
+fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
+    let name = case.name(seen.serial);
+    let deed = Deed::new(OperationKind::Replace, name.clone(), "Removing");
+    let deed = deed.saying(format!("{name} {}: a new member takes its place", cause.what));
+    let begun = on_record(case, &[OperationKind::Replace]).is_some_and(|known| known.target == name);
+    // A learner has no data that anybody relies on: a new try costs nothing but time, and that is limited below too.
+    if !begun && let Some(wait) = limit(case) {
+        return Verdict::Later(wait, format!("{name} {}; so many were replaced within the last hour that it has to wait", cause.what));
+    }
+    if let Err(hindrance) = may_leave(seen.id(), &case.voters) {
+        return Verdict::Later(
+            Duration::from_secs(1),
+            format!("{name} {}, and cannot be replaced: {}", cause.what, case.explain(&hindrance)),
+        );
+    }
+    leave::remove(case, seen, deed, &format!("it {}", cause.what))
+}
+
+/// How long until one more may be replaced; nothing if one may be.
+fn limit(case: &Case<'_>) -> Option<Duration> {
+    let recent = recent(case.picture, case.now);
+    let allowed = case.wanted.remediation.max_per_hour;
+    if recent.len() < allowed {
+        return None;
+    }
+    let oldest = recent.iter().min().map_or(HOUR, |oldest| HOUR - case.now.duration_since(*oldest));
+    Some(Duration::try_from(oldest).unwrap_or_default().max(Duration::from_secs(1)))
+}
+
+/// When members were replaced within the last hour.
+pub(crate) fn recent(picture: &Picture, now: Timestamp) -> Vec<Timestamp> {
+    let all = picture.status.replacements.iter().flatten().map(|time| time.0);
+    all.filter(|time| now.duration_since(*time) < HOUR).collect()
+}
+
+/// A member that answers for another cluster: everything stops, and after a while it is replaced; its volume is kept.
+pub(crate) fn stray(case: &Case<'_>) -> Verdict {
+    let Some((serial, id)) = case.strays.first() else { return Verdict::Pass };
+    let Some(seen) = case.members.get(serial).filter(|seen| seen.listed.is_some()) else { return Verdict::Pass };
+    let cause = Cause { what: format!("has the data of another cluster, {id}"), remedy: Remedy::Replace };
+    after(case, seen, case.wanted.remediation.replace_after, &cause, replace)
+}
+
+fn since(then: Timestamp, now: Timestamp) -> Duration {
+    now.duration_since(then).try_into().unwrap_or_default()
+}
+
+/// What is wrong with a member, and what is being done about it, for its status.
+pub(crate) fn outlook(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
+    let rules = &case.wanted.remediation;
+    match &seen.health {
+        Health::Serving | Health::Learning => None,
+        Health::Starting(why) | Health::Unseen(why) => Some(why.clone()),
+        Health::Down(cause) => {
+            let then = match cause.remedy {
+                Remedy::Wait | Remedy::Refresh => String::new(),
+                Remedy::Correct => "; it comes back when that is corrected".to_owned(),
+                _ if is_the_rolls_fault(case, seen) => {
+                    "; nobody serves with these settings: revert or correct the spec".to_owned()
+                }
+                Remedy::Restart => format!("; it is restarted after {}", seconds(rules.restart_after)),
+                Remedy::Replace => format!("; it is replaced after {}", seconds(rules.replace_after)),
+                Remedy::ReplaceNow => "; it is replaced".to_owned(),
+            };
+            Some(format!("{}{then}", cause.what))
+        }
+    }
+}

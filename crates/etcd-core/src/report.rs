@@ -1,0 +1,158 @@
+//! The status and the events that a plan comes with.
+
+use etcd_types::{
+    Connection, EtcdClusterStatus, MemberStatus, OperationKind, Phase, Role, TlsMode, TlsStatus, VersionStatus,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::{
+    Event, Why,
+    case::{Case, Health, Seen},
+    repair, roll,
+    rule::Deed,
+};
+
+/// The whole status but for the conditions.
+pub(crate) fn status(case: &Case<'_>, deed: Option<&Deed>, (phase, message): (Phase, String)) -> EtcdClusterStatus {
+    let members: Vec<&Seen<'_>> = case.members.values().filter(|seen| seen.is_member(case)).collect();
+    let count = |holds: fn(&Seen<'_>) -> bool| members.iter().filter(|seen| holds(seen)).count();
+    let number = |count: usize| i32::try_from(count).ok();
+    let updated = members.iter().filter(|seen| is_updated(case, seen)).count();
+    let operation = if case.picture.spec.paused {
+        case.picture.status.operation.clone()
+    } else {
+        deed.map(|deed| deed.operation(case))
+    };
+    let version = VersionStatus {
+        current: case.lowest_version().map(|version| version.to_string()),
+        target: operation
+            .as_ref()
+            .filter(|known| matches!(known.kind, OperationKind::Upgrade | OperationKind::Downgrade))
+            .map(|known| known.target.clone()),
+        storage: members.iter().filter_map(|seen| seen.endpoint?.storage_version.clone()).min(),
+    };
+    EtcdClusterStatus {
+        phase: Some(phase),
+        message: Some(message),
+        observed_generation: case.picture.cluster.generation,
+        cluster_id: case.identity.cluster_id.map(|id| id.to_string()),
+        latest_serial: i64::try_from(latest_serial(case, deed)).ok(),
+        replicas: number(members.len()),
+        ready_members: number(count(|seen| seen.health == Health::Serving)),
+        updated_members: number(updated),
+        selector: Some(format!("etcd.capstan.dev/cluster={}", case.picture.cluster.name)),
+        leader: case.leader.map(|serial| case.name(serial)),
+        version: Some(version),
+        members: Some(members.iter().map(|seen| member(case, seen)).collect()),
+        replacements: Some(replacements(case, deed)).filter(|all| !all.is_empty()),
+        operation,
+        connection: Some(connection(case, &members)),
+        tls: tls(case),
+        conditions: None,
+    }
+}
+
+/// A number counts as given when it is about to be on record.
+pub(crate) fn latest_serial(case: &Case<'_>, deed: Option<&Deed>) -> u64 {
+    let adding = deed.and_then(|deed| deed.member).map_or(0, |serial| serial.0);
+    case.identity.latest.max(adding)
+}
+
+fn is_updated(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    roll::last(case, seen).is_some_and(|last| Some(last.fingerprint()) == seen.running())
+}
+
+fn member(case: &Case<'_>, seen: &Seen<'_>) -> MemberStatus {
+    let pod = seen.objects.pod.as_ref();
+    MemberStatus {
+        name: case.name(seen.serial),
+        id: seen.listed.map(|listed| listed.id.to_string()),
+        role: role(case, seen),
+        healthy: seen.is_healthy(),
+        since: Time(seen.since),
+        reason: repair::outlook(case, seen),
+        version: seen.version.map(|version| version.to_string()),
+        updated: is_updated(case, seen),
+        db_size: seen.endpoint.map(|endpoint| endpoint.db_size),
+        db_size_in_use: seen.endpoint.map(|endpoint| endpoint.db_size_in_use),
+        node: pod.and_then(|pod| pod.node.as_ref()).map(|node| node.name.clone()),
+    }
+}
+
+fn role(case: &Case<'_>, seen: &Seen<'_>) -> Role {
+    match seen.listed {
+        None => Role::None,
+        Some(listed) if listed.learner => Role::Learner,
+        Some(_) if case.leader == Some(seen.serial) => Role::Leader,
+        Some(_) if seen.is_healthy() => Role::Follower,
+        Some(_) => Role::Voter,
+    }
+}
+
+/// A replacement counts from the moment that it is on record.
+fn replacements(case: &Case<'_>, deed: Option<&Deed>) -> Vec<Time> {
+    let mut all: Vec<Time> = repair::recent(case.picture, case.now).into_iter().map(Time).collect();
+    let begins = deed.is_some_and(|deed| {
+        let known = case.picture.status.operation.as_ref();
+        let same = known.is_some_and(|known| known.kind == deed.kind && known.target == deed.target);
+        deed.kind == OperationKind::Replace && !same
+    });
+    if begins {
+        all.push(Time(case.now));
+    }
+    all
+}
+
+fn connection(case: &Case<'_>, members: &[&Seen<'_>]) -> Connection {
+    let voters = members.iter().filter(|seen| seen.listed.is_none_or(|listed| !listed.learner));
+    let each = voters.map(|seen| case.names.client_url(seen.serial));
+    let secret_name = match case.wanted.tls.mode {
+        TlsMode::SelfManaged | TlsMode::CertManager => Some(case.names.client_secret()),
+        TlsMode::Secrets => case.wanted.tls.secrets.as_ref().map(|secrets| secrets.operator.clone()),
+        TlsMode::Off => None,
+    };
+    Connection { endpoints: std::iter::once(case.names.service_url()).chain(each).collect(), secret_name }
+}
+
+fn tls(case: &Case<'_>) -> Option<TlsStatus> {
+    let (not_after, secret) = case.picture.certificates.first_to_end.clone()?;
+    Some(TlsStatus { not_after: Some(Time(not_after)), secret_name: Some(secret) })
+}
+
+/// What has changed since the last report.
+pub(crate) fn events(case: &Case<'_>, status: &EtcdClusterStatus) -> Vec<Event> {
+    let before = &case.picture.status;
+    let mut events = Vec::new();
+    let mut tell = |warning, reason, message| events.push(Event { warning, reason, message });
+    if before.cluster_id.is_none()
+        && let Some(id) = &status.cluster_id
+    {
+        tell(false, Why::Founded, format!("the cluster exists, with the ID {id}"));
+    }
+    let same = match (&before.operation, &status.operation) {
+        (Some(before), Some(now)) => before.kind == now.kind && before.target == now.target,
+        (None, None) => true,
+        _ => false,
+    };
+    if !same {
+        if let Some(over) = &before.operation {
+            tell(false, Why::Done, format!("{:?} {} is over", over.kind, over.target));
+        }
+        if let Some(begins) = &status.operation {
+            let why = begins.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
+            tell(false, Why::Began, format!("{:?} {} begins{why}", begins.kind, begins.target));
+        }
+    }
+    for member in status.members.iter().flatten() {
+        let known = before.members.iter().flatten().find(|known| known.name == member.name);
+        match (known.map(|known| known.healthy), member.healthy) {
+            (Some(true), false) => {
+                let why = member.reason.as_deref().unwrap_or("does not serve");
+                tell(true, Why::MemberDown, format!("{} stopped serving: {why}", member.name));
+            }
+            (Some(false), true) => tell(false, Why::MemberUp, format!("{} serves", member.name)),
+            _ => {}
+        }
+    }
+    events
+}

@@ -1,0 +1,295 @@
+//! Rolling: other settings, another version, one member at a time; the leader hands over and is last.
+//!
+//! Invariants: nobody goes down without a permit (`quorum.rs`), so one member that does not come back stops the roll; what is
+//! outdated *and* not serving is made anew at once, whatever else is the case: a user's correction never waits.
+
+use etcd_types::OperationKind;
+
+use crate::{
+    DowngradeAction, Step, Template, Version, Why,
+    case::{Case, Health, Seen},
+    identity, leave,
+    quorum::{self, Hindrance},
+    rule::{Deed, LOOK, Verdict, on_record},
+    version::{Minor, Way},
+};
+
+/// What a member is to be made from in the end; nothing before anybody knows a version for it.
+pub(crate) fn last(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
+    let asked = case.wanted.version.map(|(version, _)| version);
+    let version = if is_newcomer(case, seen) { case.joining_version() } else { asked.or_else(|| own_version(seen)) };
+    version.or_else(|| case.joining_version()).map(|version| at(case, seen, version))
+}
+
+/// What its StatefulSet says while it is nobody's turn: what it was made from, or what is asked for, if that is what runs.
+pub(crate) fn settled(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
+    let last = last(case, seen);
+    if is_newcomer(case, seen) || last.as_ref().is_some_and(|last| Some(last.fingerprint()) == seen.running()) {
+        return last;
+    }
+    match seen.recorded() {
+        Some(recorded) => Some(Template { start: identity::start(case, seen), ..recorded.clone() }),
+        None => own_version(seen).map(|version| at(case, seen, version)).or(last),
+    }
+}
+
+/// Somebody who has never served: there is nothing to be careful about.
+fn is_newcomer(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    case.identity.cluster_id.is_none() || (seen.listed.is_some() && !seen.has_started())
+}
+
+fn at(case: &Case<'_>, seen: &Seen<'_>, version: Version) -> Template {
+    case.wanted.template(version, identity::start(case, seen))
+}
+
+fn own_version(seen: &Seen<'_>) -> Option<Version> {
+    seen.recorded().map(|recorded| recorded.version).or(seen.version)
+}
+
+/// Outdated, and down for certain: made anew at once. This is how a user takes back what broke it.
+pub(crate) fn revert(case: &Case<'_>) -> Verdict {
+    if !case.picture.certificates.problems.is_empty() {
+        return Verdict::Pass;
+    }
+    for seen in case.members.values().filter(|seen| seen.is_member(case)) {
+        let (Some(pod), Some(permit)) = (&seen.objects.pod, quorum::down_already(&seen.health)) else { continue };
+        let Some(goal) = correction(case, seen).filter(|_| !pod.deleting) else { continue };
+        let why = if pod.template != Some(goal.fingerprint()) {
+            "it does not serve, and is not as the spec asks for"
+        } else if is_newcomer(case, seen) && pod.start != Some(goal.start.fingerprint()) && !may_still_found(case, seen) {
+            "it has not started yet, and was told of other members than there are"
+        } else {
+            continue;
+        };
+        let (serial, pod_uid) = (seen.serial, pod.uid.clone());
+        let version = goal.version;
+        let deed = deed(case, seen, version, "Restarting").about(serial).made_from(serial, goal);
+        return Verdict::Do(deed.step(Step::RestartPod { serial, pod_uid, permit, why: why.into() }));
+    }
+    Verdict::Pass
+}
+
+/// A founder that is on its way with `new` gets some time: the others have just met without it.
+fn may_still_found(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    let made = seen.objects.pod.as_ref().and_then(|pod| pod.start.clone());
+    let founding = identity::founding(&case.names, &case.identity.founders).fingerprint();
+    made == Some(founding) && seen.time(case.now) < case.wanted.remediation.restart_after
+}
+
+/// What somebody who is down is made from: the version asked for where its data allows it at once, else its own with the settings
+/// asked for. A minor that nobody runs yet is not begun with a member that is down.
+fn correction(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
+    if is_newcomer(case, seen) {
+        return last(case, seen);
+    }
+    let own = own_version(seen)?;
+    let lowest = case.lowest_version().unwrap_or(own).minor;
+    let asked = case.wanted.version.map(|(version, _)| version);
+    let at_once = asked.filter(|asked| asked.minor == own.minor || asked.minor == lowest);
+    Some(at(case, seen, at_once.unwrap_or(own)))
+}
+
+/// Other settings, at the version that each member has.
+pub(crate) fn configure(case: &Case<'_>) -> Verdict {
+    let outdated = case.voters().filter_map(|seen| {
+        let now = at(case, seen, own_version(seen)?);
+        let then = last(case, seen)?;
+        let running = seen.running();
+        let fits = [now.fingerprint(), then.fingerprint()].map(Some).contains(&running);
+        (!fits).then_some((seen, now))
+    });
+    let outdated: Vec<_> = outdated.collect();
+    let Some(target) = settings_target(case).filter(|_| !outdated.is_empty()) else { return Verdict::Pass };
+    next(case, Deed::new(OperationKind::Configure, target, "Restarting"), outdated)
+}
+
+/// The fingerprint of the settings, whichever version each member has.
+fn settings_target(case: &Case<'_>) -> Option<String> {
+    let version = case.lowest_version()?;
+    Some(case.wanted.template(version, crate::Start::Started).fingerprint())
+}
+
+/// Another version.
+pub(crate) fn upgrade(case: &Case<'_>) -> Verdict {
+    let Some((version, way)) = case.wanted.version else { return Verdict::Pass };
+    let outdated = case.voters().filter_map(|seen| {
+        let last = last(case, seen)?;
+        (seen.running() != Some(last.fingerprint())).then_some((seen, last))
+    });
+    let outdated: Vec<_> = outdated.collect();
+    let Some((first, _)) = outdated.first() else { return verify(case, version) };
+    let deed = deed(case, first, version, "Restarting");
+    if let Some(wait) = gate(case, version, way, &deed) {
+        return wait;
+    }
+    next(case, deed, outdated)
+}
+
+/// What must be the case before the first member moves to another minor.
+fn gate(case: &Case<'_>, version: Version, way: Way, deed: &Deed) -> Option<Verdict> {
+    let begun = case.voters().any(|seen| seen.version.is_some_and(|runs| runs.minor == version.minor));
+    let wait = |why: String| Some(Verdict::Do(deed.clone().saying(why.clone()).look_again(LOOK, why)));
+    if way == Way::Roll || begun {
+        return None;
+    }
+    if let Some(hold) = &case.picture.upgrade_hold {
+        let held = format!("the annotation etcd.capstan.dev/hold-upgrade says: {hold}");
+        return Some(Verdict::Do(deed.clone().saying(held).stuck(Why::Waiting)));
+    }
+    if let Some(alarm) = case.picture.etcd.alarms.first() {
+        return wait(format!("member {} has raised the alarm {:?}: it must be cleared first", alarm.member, alarm.kind));
+    }
+    if way == Way::Downgrade { prepare_downgrade(case, version, deed) } else { None }
+}
+
+/// etcd must be told, and its members must have brought the stored data back, before the first older member may come.
+/// Source: etcd's downgrade guides for 3.6 and 3.7.
+fn prepare_downgrade(case: &Case<'_>, version: Version, deed: &Deed) -> Option<Verdict> {
+    let wait = |why: String| Some(Verdict::Do(deed.clone().saying(why.clone()).look_again(LOOK, why)));
+    let Some((leader, endpoint)) = leader(case) else { return wait("waits for a leader".into()) };
+    let target = version.minor.to_string();
+    if endpoint.downgrade.as_deref().and_then(minor) != Some(version.minor) {
+        if let Some(other) = case.voters().find(|seen| seen.health != Health::Serving) {
+            return wait(format!("{} must serve before a downgrade can begin", case.name(other.serial)));
+        }
+        let step = Step::Downgrade { action: DowngradeAction::Enable, target, leader };
+        return Some(Verdict::Do(Deed { doing: "Enabling", ..deed.clone() }.step(step)));
+    }
+    let behind = |seen: &&Seen<'_>| {
+        let stored = seen.endpoint.and_then(|endpoint| minor(endpoint.storage_version.as_deref()?));
+        stored != Some(version.minor)
+    };
+    let waiting: Vec<String> = case.voters().filter(behind).map(|seen| case.name(seen.serial)).collect();
+    if waiting.is_empty() {
+        return None;
+    }
+    let why = format!("waits until the data of {} is that of {target}", waiting.join(", "));
+    Some(Verdict::Do(Deed { doing: "Preparing", ..deed.clone() }.saying(why.clone()).look_again(LOOK, why)))
+}
+
+/// A downgrade was allowed to a minor that is not asked for any more.
+pub(crate) fn cancel_downgrade(case: &Case<'_>) -> Verdict {
+    let (Some((leader, endpoint)), Some((version, _))) = (leader(case), case.wanted.version) else {
+        return Verdict::Pass;
+    };
+    let Some(target) = endpoint.downgrade.as_deref().and_then(minor).filter(|target| *target != version.minor) else {
+        return Verdict::Pass;
+    };
+    let deed = Deed::new(OperationKind::Downgrade, version.to_string(), "Cancelling");
+    let step = Step::Downgrade { action: DowngradeAction::Cancel, target: target.to_string(), leader };
+    Verdict::Do(deed.step(step))
+}
+
+/// After the last member: the stored data follows within seconds, and the operation is over when it has.
+fn verify(case: &Case<'_>, version: Version) -> Verdict {
+    let Some(known) = on_record(case, &[OperationKind::Upgrade]).filter(|known| known.target == version.to_string()) else {
+        return Verdict::Pass;
+    };
+    let patience = jiff::SignedDuration::from_mins(1);
+    let stored = case.voters().filter_map(|seen| minor(seen.endpoint?.storage_version.as_deref()?));
+    let behind = stored.into_iter().any(|stored| stored < version.minor);
+    let verifying = known.step == "Verifying";
+    if !behind || (verifying && case.now.duration_since(known.step_started_at.0) > patience) {
+        return Verdict::Pass;
+    }
+    let why = format!("all members run {version}; their data follows");
+    Verdict::Do(Deed::new(known.kind, &known.target, "Verifying").saying(why.clone()).look_again(LOOK, why))
+}
+
+/// The next of those who are outdated: followers by number, then the leader, after it has handed over.
+fn next(case: &Case<'_>, deed: Deed, outdated: Vec<(&Seen<'_>, Template)>) -> Verdict {
+    let all = case.voters().count();
+    let done = all - outdated.len();
+    if let [problem, ..] = case.picture.certificates.problems.as_slice() {
+        return Verdict::Do(deed.saying(format!("waits for certificates: {problem}")).stuck(Why::CertificateMissing));
+    }
+    if outdated.len() == 1 && case.wanted.must_ask(&deed.target) {
+        let ask = format!("{done} of {all} members are done; set spec.updateStrategy.approve to {} to go on with the last one, or revert the spec", deed.target);
+        return Verdict::Do(deed.saying(ask).stuck(Why::WaitingForUser));
+    }
+    let leads = |seen: &Seen<'_>| case.leader == Some(seen.serial);
+    let turn = outdated.iter().min_by_key(|(seen, _)| (leads(seen), seen.serial));
+    let Some((seen, template)) = turn else { return Verdict::Pass };
+    let name = case.name(seen.serial);
+    let deed = deed.about(seen.serial);
+    let permit = match case.may_go_down(seen) {
+        Ok(permit) => permit,
+        Err(hindrance) => return Verdict::Do(hindered(case, deed, &name, &hindrance)),
+    };
+    let deed = deed.saying(format!("{done} of {all} members are done; {name} is next"));
+    let updated = |other: &Seen<'_>| !outdated.iter().any(|(seen, _)| seen.serial == other.serial);
+    if leads(seen) && let Some(step) = leave::heir(case, seen.serial, updated) {
+        return Verdict::Do(Deed { doing: "MovingLeader", ..deed }.step(step));
+    }
+    let Some(pod) = seen.objects.pod.as_ref().filter(|pod| !pod.deleting) else {
+        return Verdict::Do(deed.made_from(seen.serial, template.clone()));
+    };
+    let (serial, pod_uid, why) = (seen.serial, pod.uid.clone(), format!("it is to run {}", what(seen, template)));
+    Verdict::Do(deed.made_from(serial, template.clone()).step(Step::RestartPod { serial, pod_uid, permit, why }))
+}
+
+fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> Deed {
+    let why = format!("{name} waits: {}", case.explain(hindrance));
+    let after = match hindrance {
+        Hindrance::TooSoonAfter { wait, .. } => *wait,
+        Hindrance::WouldLoseQuorum { .. } | Hindrance::AnotherIsDown(_) => LOOK,
+    };
+    match failed(case) {
+        Some(failed) => deed.saying(failed).stuck(Why::RollFailed).look_again(LOOK, why),
+        None => deed.saying(why.clone()).look_again(after, why),
+    }
+}
+
+/// Who has what is asked for, and does not serve with it, while others serve with what was before.
+fn failed(case: &Case<'_>) -> Option<String> {
+    let it = case.voters().find(|seen| {
+        let Health::Down(_) = &seen.health else { return false };
+        last(case, seen).is_some_and(|last| Some(last.fingerprint()) == seen.running())
+    })?;
+    let Health::Down(cause) = &it.health else { return None };
+    let name = case.name(it.serial);
+    Some(format!("stopped after {name}, which {}. The others were left as they are: revert the spec, or correct it", cause.what))
+}
+
+fn what(seen: &Seen<'_>, template: &Template) -> String {
+    match seen.version {
+        Some(version) if version == template.version => "with other settings".to_owned(),
+        _ => template.version.to_string(),
+    }
+}
+
+fn deed(case: &Case<'_>, seen: &Seen<'_>, to: Version, doing: &'static str) -> Deed {
+    if case.identity.cluster_id.is_none() {
+        return Deed::new(OperationKind::Found, format!("{} members", case.identity.founders.len()), doing);
+    }
+    if is_newcomer(case, seen) {
+        let kinds = [OperationKind::Replace, OperationKind::ScaleOut, OperationKind::Found];
+        if let Some(known) = on_record(case, &kinds) {
+            return Deed::new(known.kind, &known.target, doing);
+        }
+        return Deed::new(OperationKind::Restart, case.name(seen.serial), doing);
+    }
+    // What is under way keeps its name: a downgrade is one until its last member.
+    let target = to.to_string();
+    let kinds = [OperationKind::Upgrade, OperationKind::Downgrade];
+    if let Some(known) = on_record(case, &kinds).filter(|known| known.target == target) {
+        return Deed::new(known.kind, target, doing);
+    }
+    let kind = match seen.version.max(own_version(seen)) {
+        Some(from) if from > to => OperationKind::Downgrade,
+        Some(from) if from < to => OperationKind::Upgrade,
+        _ => return Deed::new(OperationKind::Configure, settings_target(case).unwrap_or(target), doing),
+    };
+    Deed::new(kind, target, doing)
+}
+
+fn leader<'c>(case: &'c Case<'_>) -> Option<(crate::Serial, &'c crate::Endpoint)> {
+    let leader = case.leader?;
+    Some((leader, case.members.get(&leader)?.endpoint?))
+}
+
+/// The minor of etcd's own way to write one: `3.5.0`, or `3.5`.
+fn minor(text: &str) -> Option<Minor> {
+    let mut parts = text.trim_start_matches('v').split('.').map(|part| part.parse::<u32>().ok());
+    Some(Minor(parts.next()??, parts.next()??))
+}

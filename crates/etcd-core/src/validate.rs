@@ -1,0 +1,352 @@
+//! The spec, made valid once: what can be carried out, and what is refused by name with what to do. A field that is refused never
+//! touches what runs.
+
+use std::time::Duration;
+
+use etcd_types::{
+    EtcdClusterSpec, EtcdSettings, ExistingVolumes, Medium, Monitoring, NetworkPolicyOptions, PodOptions, Storage, Tls,
+    TlsMode, UpdateStrategy, UpdateType, VolumePolicy,
+};
+
+use crate::{
+    Refusal, Start, Template, Version, flags,
+    text::{bytes, duration},
+    version::{self, Way},
+};
+
+/// Where etcd's releases are.
+const DEFAULT_IMAGE: &str = "quay.io/coreos/etcd";
+/// Above this, etcd itself warns. Source: server/storage/quota.go.
+const MAX_QUOTA: u64 = 8 << 30;
+/// Below this, etcd has no room for its log.
+const MIN_VOLUME: u64 = 64 << 20;
+
+/// What is in force: the spec where it can be carried out, and what runs where it cannot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    /// How many voters.
+    pub size: usize,
+    /// The version to come to and how; nothing when it was refused: everybody stays at what they run.
+    pub version: Option<(Version, Way)>,
+    /// Another image, as it was written.
+    pub image: Option<String>,
+    /// etcd's settings.
+    pub settings: EtcdSettings,
+    /// How large a database may become.
+    pub quota: u64,
+    /// What surrounds etcd.
+    pub pod: PodOptions,
+    /// How members prove who they are.
+    pub tls: Tls,
+    /// Where the data is.
+    pub storage: Storage,
+    /// Whether, and for what, somebody is asked before the last member of a roll.
+    pub update: UpdateStrategy,
+    /// When to mend.
+    pub remediation: Remediation,
+    /// What becomes of volumes that are no longer used.
+    pub volumes: VolumePolicy,
+    /// What to do with volumes of an earlier cluster.
+    pub existing_volumes: ExistingVolumes,
+    /// Objects of the Prometheus operator.
+    pub monitoring: Monitoring,
+    /// Who may connect.
+    pub network_policy: Option<NetworkPolicyOptions>,
+    /// The DNS domain of the Kubernetes cluster.
+    pub cluster_domain: String,
+    /// What speaks against it, though it is carried out.
+    pub warnings: Vec<String>,
+}
+
+/// When to mend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remediation {
+    /// After how long a pod that runs but does not serve is restarted.
+    pub restart_after: Duration,
+    /// After how long a member that does not come back is replaced.
+    pub replace_after: Duration,
+    /// How many within an hour.
+    pub max_per_hour: usize,
+    /// How long a volume is kept that is no longer used.
+    pub keep_old_volume: Duration,
+}
+
+/// What runs already, for what a refused field falls back to.
+#[derive(Debug, Clone, Default)]
+pub struct Running<'a> {
+    /// The versions of all members.
+    pub versions: Vec<Version>,
+    /// The template of some member.
+    pub template: Option<&'a Template>,
+    /// The version that an unfinished roll leads to.
+    pub target: Option<Version>,
+    /// Whether the cluster exists.
+    pub latched: bool,
+}
+
+/// What the spec comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// What is in force. Nothing when nothing runs and the spec cannot be begun with.
+    pub wanted: Option<Wanted>,
+    /// What is not.
+    pub refusals: Vec<Refusal>,
+}
+
+/// What the spec comes to, beside what runs.
+pub fn judge(spec: &EtcdClusterSpec, running: &Running<'_>) -> Judged {
+    let mut refusals = Vec::new();
+    let mut refuse = |field, why| refusals.push(Refusal { field, why });
+    let version = version(spec, running, &mut refuse);
+    let size = size(spec, &mut refuse);
+    let storage = storage(spec, running, &mut refuse);
+    let settings = settings(spec, version.map(|(version, _)| version), running, &mut refuse);
+    let quota = quota(spec, &storage, &mut refuse);
+    let pod = pod(spec, running, &mut refuse);
+    let tls = tls(spec, running, &mut refuse);
+    let remediation = remediation(spec, &mut refuse);
+    let mut warnings: Vec<String> = version.map(|(version, _)| version::faults(version)).unwrap_or_default();
+    if let Some((version, Way::Roll)) = version
+        && running.versions.iter().any(|runs| runs.minor == version.minor && *runs > version)
+    {
+        warnings.push(format!("{version} is an older patch than what runs: faults that were fixed come back"));
+    }
+    if storage.medium == Medium::Memory {
+        warnings.push(
+            "spec.storage.medium is Memory: when most members lose their pods at the same time, all data is lost".into(),
+        );
+    }
+    // Before there is a cluster, nothing is begun with a part of what was asked for.
+    if !running.latched && !refusals.is_empty() {
+        return Judged { wanted: None, refusals };
+    }
+    let wanted = Wanted {
+        size,
+        version,
+        image: spec.image.clone(),
+        settings,
+        quota,
+        pod,
+        tls,
+        storage,
+        update: spec.update_strategy.clone(),
+        remediation,
+        volumes: spec.deletion_policy.volumes,
+        existing_volumes: spec.bootstrap.existing_volumes,
+        monitoring: spec.monitoring.clone(),
+        network_policy: spec.network_policy.clone(),
+        cluster_domain: spec.cluster_domain.clone(),
+        warnings,
+    };
+    Judged { wanted: Some(wanted), refusals }
+}
+
+impl Wanted {
+    /// What a member of this version is made from.
+    pub fn template(&self, version: Version, start: Start) -> Template {
+        let in_memory = self.storage.medium == Medium::Memory;
+        Template {
+            version,
+            image: image(self.image.as_deref(), version),
+            args: flags::render(&self.settings, self.quota, version),
+            pod: self.pod.clone(),
+            tls: self.tls.clone(),
+            medium: self.storage.medium,
+            memory: in_memory.then(|| self.storage.size.clone()),
+            start,
+        }
+    }
+
+    /// Whether a roll to this target must stop before its last member.
+    pub fn must_ask(&self, target: &str) -> bool {
+        self.update.kind == UpdateType::Supervised && self.update.approve.as_deref() != Some(target)
+    }
+}
+
+/// The image of a version: a reference with a tag or digest is used as it is.
+fn image(asked: Option<&str>, version: Version) -> String {
+    let asked = asked.unwrap_or(DEFAULT_IMAGE);
+    let last = asked.rsplit('/').next().unwrap_or(asked);
+    if last.contains([':', '@']) { asked.to_owned() } else { format!("{asked}:v{version}") }
+}
+
+fn version(
+    spec: &EtcdClusterSpec,
+    running: &Running<'_>,
+    refuse: &mut impl FnMut(&'static str, String),
+) -> Option<(Version, Way)> {
+    let asked = match spec.version.parse::<Version>() {
+        Ok(asked) => version::way(&running.versions, asked).map(|way| (asked, way)).map_err(|no| no.to_string()),
+        Err(no) => Err(no.to_string()),
+    };
+    match asked {
+        Ok(asked) => Some(asked),
+        Err(why) => {
+            let stays = match (running.target, running.versions.iter().min()) {
+                // What has begun is brought to its end, whatever is asked for meanwhile.
+                (Some(target), _) => format!("; it goes on to {target}"),
+                (None, Some(lowest)) => format!("; the cluster stays at {lowest}"),
+                (None, None) => String::new(),
+            };
+            refuse("spec.version", format!("{why}{stays}"));
+            let target = running.target?;
+            version::way(&running.versions, target).ok().map(|way| (target, way))
+        }
+    }
+}
+
+fn size(spec: &EtcdClusterSpec, refuse: &mut impl FnMut(&'static str, String)) -> usize {
+    match usize::try_from(spec.size) {
+        Ok(size @ (1 | 3 | 5 | 7)) => size,
+        asked => {
+            // The nearest odd number of members that is allowed: an even one survives no more losses.
+            let near = asked.unwrap_or(1).clamp(1, 7);
+            let near = if near % 2 == 0 { near - 1 } else { near };
+            refuse("spec.size", format!("{} is not 1, 3, 5 or 7; {near} it is. Set one of these", spec.size));
+            near
+        }
+    }
+}
+
+fn storage(
+    spec: &EtcdClusterSpec,
+    running: &Running<'_>,
+    refuse: &mut impl FnMut(&'static str, String),
+) -> Storage {
+    let mut storage = spec.storage.clone();
+    match bytes(&storage.size.0) {
+        Some(size) if size >= MIN_VOLUME => {}
+        Some(_) => {
+            refuse("spec.storage.size", format!("{} is too small: 64Mi is the least", storage.size.0));
+            storage.size = Storage::default().size;
+        }
+        None => {
+            refuse("spec.storage.size", format!("{:?} is no size such as 8Gi", storage.size.0));
+            storage.size = Storage::default().size;
+        }
+    }
+    if let Some(live) = running.template
+        && live.medium != storage.medium
+    {
+        let why = format!("the medium cannot change to {:?}, it stays {:?}", storage.medium, live.medium);
+        refuse("spec.storage.medium", format!("{why}. Create another EtcdCluster"));
+        storage.medium = live.medium;
+    }
+    storage
+}
+
+fn settings(
+    spec: &EtcdClusterSpec,
+    version: Option<Version>,
+    running: &Running<'_>,
+    refuse: &mut impl FnMut(&'static str, String),
+) -> EtcdSettings {
+    let mut settings = spec.etcd.clone();
+    if let Some(version) = version.or_else(|| running.versions.iter().min().copied()) {
+        for (field, why) in flags::refused(&settings, version) {
+            refuse(field, why);
+        }
+        settings.extra_args.retain(|flag, _| flags::allows_flag(flag, version));
+        settings.feature_gates.retain(|gate, _| flags::allows_gate(gate, version));
+    }
+    let heartbeat = settings.heartbeat_interval_milliseconds.unwrap_or(100);
+    let election = settings.election_timeout_milliseconds.unwrap_or(1000);
+    if election < heartbeat.saturating_mul(5) || heartbeat < 1 || election > 50_000 {
+        let why = format!("{election} ms must be five times the heartbeat of {heartbeat} ms or more, and 50000 at most; etcd's 100 and 1000 it is");
+        refuse("spec.etcd.electionTimeoutMilliseconds", why);
+        (settings.heartbeat_interval_milliseconds, settings.election_timeout_milliseconds) = (None, None);
+    }
+    let periodic = settings.corruption_checks.periodic.as_deref();
+    if periodic.is_some_and(|time| duration(time).is_none()) {
+        let why = format!("{:?} is no time such as 4h; there is no periodic check", periodic.unwrap_or_default());
+        refuse("spec.etcd.corruptionChecks.periodic", why);
+        settings.corruption_checks.periodic = None;
+    }
+    settings
+}
+
+fn quota(spec: &EtcdClusterSpec, storage: &Storage, refuse: &mut impl FnMut(&'static str, String)) -> u64 {
+    let volume = bytes(&storage.size.0).unwrap_or(MAX_QUOTA);
+    let usual = (volume / 5 * 4).min(MAX_QUOTA);
+    let Some(asked) = &spec.etcd.quota_backend_bytes else { return usual };
+    let why = match bytes(&asked.0) {
+        Some(quota) if quota > 0 && quota <= volume => return quota,
+        Some(quota) if quota > 0 => format!("{} does not fit on a volume of {}", asked.0, storage.size.0),
+        _ => format!("{:?} is no size such as 4Gi", asked.0),
+    };
+    refuse("spec.etcd.quotaBackendBytes", format!("{why}; {usual} bytes it is"));
+    usual
+}
+
+fn pod(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'static str, String)) -> PodOptions {
+    let mut pod = spec.pod.clone();
+    if let Some(wrong) = pod.env.iter().find(|variable| variable.name.starts_with("ETCD_")) {
+        refuse("spec.pod.env", format!("{}: etcd would read it as a flag. Set spec.etcd instead", wrong.name));
+        pod.env.retain(|variable| !variable.name.starts_with("ETCD_"));
+    }
+    let owned = |key: &String| key.starts_with("etcd.capstan.dev/") || key.starts_with("app.kubernetes.io/");
+    if let Some(wrong) = pod.labels.keys().find(|key| owned(key)) {
+        refuse("spec.pod.labels", format!("{wrong} is the operator's. Remove it"));
+        pod.labels.retain(|key, _| !owned(key));
+    }
+    if let Some(wrong) = pod.annotations.keys().find(|key| key.starts_with("etcd.capstan.dev/")) {
+        refuse("spec.pod.annotations", format!("{wrong} is the operator's. Remove it"));
+        pod.annotations.retain(|key, _| !key.starts_with("etcd.capstan.dev/"));
+    }
+    let quantities = pod.resources.iter().flat_map(|all| all.limits.iter().chain(&all.requests)).flatten();
+    if let Some((name, wrong)) = quantities.clone().find(|(_, value)| !is_quantity(&value.0)) {
+        refuse("spec.pod.resources", format!("{name}: {:?} is no quantity such as 500m or 2Gi; what was set before stays", wrong.0));
+        pod.resources = running.template.and_then(|live| live.pod.resources.clone());
+    }
+    pod
+}
+
+/// A number that is not negative, with an optional suffix of letters.
+fn is_quantity(text: &str) -> bool {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let suffix = text.get(number.len()..).unwrap_or_default();
+    let known = ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+    number.parse::<f64>().is_ok_and(|number| number >= 0.0 && number.is_finite()) && known.contains(&suffix)
+}
+
+fn tls(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'static str, String)) -> Tls {
+    let asked = &spec.tls;
+    let wrong = match asked.mode {
+        TlsMode::Secrets if asked.secrets.is_none() => Some("mode Secrets needs spec.tls.secrets"),
+        TlsMode::CertManager if asked.cert_manager.is_none() => Some("mode CertManager needs spec.tls.certManager"),
+        TlsMode::SelfManaged | TlsMode::Secrets | TlsMode::CertManager | TlsMode::Off => None,
+    };
+    match (wrong, running.template) {
+        (Some(wrong), Some(live)) => {
+            refuse("spec.tls", format!("{wrong}; what was set before stays"));
+            live.tls.clone()
+        }
+        (Some(wrong), None) => {
+            refuse("spec.tls", wrong.to_owned());
+            asked.clone()
+        }
+        (None, Some(live)) if live.tls.mode != asked.mode => {
+            let why = format!("it cannot change from {:?} to {:?}: members know each other by URL and CA", live.tls.mode, asked.mode);
+            refuse("spec.tls.mode", format!("{why}. Create another EtcdCluster; this one stays {:?}", live.tls.mode));
+            live.tls.clone()
+        }
+        (None, _) => asked.clone(),
+    }
+}
+
+fn remediation(spec: &EtcdClusterSpec, refuse: &mut impl FnMut(&'static str, String)) -> Remediation {
+    let asked = &spec.remediation;
+    let usual = etcd_types::Remediation::default();
+    let mut time = |field, asked: &str, usual: &str| {
+        duration(asked).unwrap_or_else(|| {
+            refuse(field, format!("{asked:?} is no time such as 5m; {usual} it is"));
+            duration(usual).unwrap_or(Duration::from_secs(3600))
+        })
+    };
+    Remediation {
+        restart_after: time("spec.remediation.restartAfter", &asked.restart_after, &usual.restart_after),
+        replace_after: time("spec.remediation.replaceAfter", &asked.replace_after, &usual.replace_after),
+        keep_old_volume: time("spec.remediation.keepOldVolume", &asked.keep_old_volume, &usual.keep_old_volume),
+        max_per_hour: usize::try_from(asked.max_replacements_per_hour).unwrap_or(0),
+    }
+}

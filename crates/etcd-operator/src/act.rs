@@ -1,0 +1,174 @@
+//! Act: carries a plan out. The latch before everything, claims before the pods that use them, then the one step.
+//!
+//! Invariants: nothing is made for the first time, and no step is taken, on an old picture of the EtcdCluster; an object that
+//! is not ours is never touched.
+
+mod step;
+
+use std::fmt::Debug;
+
+use etcd_core::{ClaimWish, MemberWish, Objects, Plan};
+use etcd_types::EtcdCluster;
+use futures::future::{try_join_all, try_join5};
+use k8s_openapi::{NamespaceResourceScope, api::apps::v1::StatefulSet};
+use kit::{Context, Error, Key, KindId, Result};
+use kube::{Api, Resource, ResourceExt as _};
+use serde::{Serialize, de::DeserializeOwned};
+
+pub(crate) use step::Took;
+
+use crate::{build, names, observe::World, outside};
+
+/// What acting needs beside the plan.
+pub(crate) struct Surroundings {
+    /// The operator's own namespace.
+    pub(crate) home: String,
+    /// What has been applied of kinds that are not watched.
+    pub(crate) outside: outside::Done,
+}
+
+pub(crate) async fn act(cx: &Context, world: &World, plan: &Plan, around: &Surroundings) -> Result<Took> {
+    let cluster = &*world.cluster;
+    if plan.hold {
+        cx.ensure_finalizer(cluster, names::FINALIZER).await?;
+    } else if cluster.finalizers().iter().any(|name| name == names::FINALIZER) {
+        cx.confirm(cluster).await?;
+        cx.remove_finalizer(cluster, names::FINALIZER).await?;
+    }
+    let mut fresh = Vec::new();
+    if let Some(objects) = &plan.objects {
+        if plan.step.is_some() || makes_members(world, objects) {
+            cx.confirm(cluster).await?;
+        }
+        fresh = ensure_objects(cx, world, objects, around).await?;
+    } else if plan.step.is_some() {
+        cx.confirm(cluster).await?;
+    }
+    match &plan.step {
+        None => Ok(Took::Nothing),
+        Some(step) => step::take(cx, world, step, &fresh).await,
+    }
+}
+
+/// Whether a member's StatefulSet or claim is made for the first time.
+fn makes_members(world: &World, objects: &Objects) -> bool {
+    let live = &world.live;
+    objects.members.iter().any(|wish| !live.stateful_sets.contains_key(&wish.serial))
+        || objects.claims.iter().any(|wish| !live.claims.contains_key(&wish.serial))
+}
+
+/// Makes everything as it should be. Returns the StatefulSets that were changed.
+async fn ensure_objects(
+    cx: &Context,
+    world: &World,
+    objects: &Objects,
+    around: &Surroundings,
+) -> Result<Vec<StatefulSet>> {
+    let (cluster, live) = (&*world.cluster, &world.live);
+    ensure(cx, &build::identity(cluster, &objects.latch), live.identity.as_deref()).await?;
+    let tasks = world.certificates.tasks(cx.now());
+    let (account, client, peer) =
+        (build::account(cluster), build::client_service(cluster), build::peer_service(cluster));
+    try_join5(
+        ensure(cx, &account, live.account.as_deref()),
+        ensure(cx, &client, live.client_service.as_deref()),
+        ensure(cx, &peer, live.peer_service.as_deref()),
+        world.certificates.act(cx, cluster, &tasks),
+        optional_objects(cx, world, objects, &around.home),
+    )
+    .await?;
+    around.outside.ensure(cx, cluster).await?;
+    try_join_all(objects.claims.iter().map(|wish| ensure_claim(cx, world, wish))).await?;
+    let sets = try_join_all(objects.members.iter().map(|wish| ensure_member(cx, world, wish))).await?;
+    Ok(sets.into_iter().flatten().collect())
+}
+
+async fn optional_objects(cx: &Context, world: &World, objects: &Objects, home: &str) -> Result<()> {
+    let (cluster, live) = (&*world.cluster, &world.live);
+    match (objects.min_available, &live.budget) {
+        (Some(least), _) => {
+            drop(ensure(cx, &build::budget(cluster, least), live.budget.as_deref()).await?);
+        }
+        (None, Some(budget)) if names::is_owned(cluster, &**budget) => drop(cx.delete(&**budget).await?),
+        (None, _) => {}
+    }
+    match (&objects.wanted.network_policy, &live.policy) {
+        (Some(options), _) => {
+            let wanted = build::network_policy(cluster, options, home);
+            drop(ensure(cx, &wanted, live.policy.as_deref()).await?);
+        }
+        (None, Some(policy)) if names::is_owned(cluster, &**policy) => drop(cx.delete(&**policy).await?),
+        (None, _) => {}
+    }
+    Ok(())
+}
+
+async fn ensure_claim(cx: &Context, world: &World, wish: &ClaimWish) -> Result<()> {
+    let live = world.live.claims.get(&wish.serial);
+    if live.is_none() && !wish.create {
+        return Ok(());
+    }
+    ensure(cx, &build::claim(&world.cluster, wish, live.map(|live| &**live)), live.map(|live| &**live)).await?;
+    Ok(())
+}
+
+async fn ensure_member(cx: &Context, world: &World, wish: &MemberWish) -> Result<Option<StatefulSet>> {
+    let live = world.live.stateful_sets.get(&wish.serial);
+    let wanted = build::stateful_set(&world.cluster, wish.serial, &wish.template);
+    ensure(cx, &wanted, live.map(|live| &**live)).await
+}
+
+/// Kinds that live in namespaces.
+trait Kind:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + Clone
+    + Debug
+    + Serialize
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+}
+impl<K> Kind for K where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// Makes the object what it should be. One that the cache does not have, but the server does, is either somebody else's, and is
+/// left alone, or ours and newer than the cache.
+async fn ensure<K: Kind>(cx: &Context, wanted: &K, live: Option<&K>) -> Result<Option<K>> {
+    if live.is_none() {
+        let (kind, key) = (KindId::of::<K>(), Key::of(wanted));
+        let api: Api<K> = Api::namespaced(cx.client(), key.namespace());
+        let found = api.get_opt(key.name()).await;
+        let found = found.map_err(|error| Error::api("get", kind.clone(), key.clone(), error))?;
+        if let Some(found) = found {
+            return Err(match found.labels().get(names::CLUSTER) == wanted.labels().get(names::CLUSTER) {
+                true => Error::Stale { kind: Box::new(kind), key },
+                false => stranger(kind, key),
+            });
+        }
+    }
+    cx.apply(wanted, live).await
+}
+
+fn stranger(kind: KindId, key: Key) -> Error {
+    let remedy = format!("Delete that {kind}, or give the EtcdCluster another name");
+    Error::Foreign { kind: Box::new(kind), key, owner: "somebody else (it lacks our labels)".to_owned(), remedy }
+}
+
+/// Refuses what was decided on an old picture.
+fn stale<K: Resource<DynamicType = ()>>(cluster: &EtcdCluster) -> Error
+where
+    K::Scope: 'static,
+{
+    Error::Stale { kind: Box::new(KindId::of::<K>()), key: Key::of(cluster) }
+}

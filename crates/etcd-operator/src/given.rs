@@ -1,0 +1,76 @@
+//! Secrets that users name in `spec.tls.secrets`: read when they are needed, and again when they have changed.
+//!
+//! Of all Secrets only metadata is watched: what is in others' Secrets is never in this process.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use etcd_types::{EtcdCluster, TlsSecrets};
+use k8s_openapi::api::core::v1::Secret;
+use kit::{Change, Context, Error, Key, KindId, Result, Slim, Store};
+use kube::{Api, ResourceExt as _};
+
+/// What users gave.
+pub(crate) struct Given {
+    all: Store<Slim<Secret>>,
+    /// With the resourceVersion that it was read at.
+    read: Mutex<BTreeMap<Key, (u64, Arc<Secret>)>>,
+}
+
+impl Given {
+    pub(crate) fn new(all: Store<Slim<Secret>>) -> Self {
+        Self { all, read: Mutex::default() }
+    }
+
+    /// The Secrets that the cluster names, as far as they exist.
+    pub(crate) async fn read(
+        &self,
+        cx: &Context,
+        cluster: &EtcdCluster,
+    ) -> Result<BTreeMap<String, Arc<Secret>>> {
+        let namespace = cluster.namespace().unwrap_or_default();
+        let mut found = BTreeMap::new();
+        for name in names(cluster) {
+            if let Some(secret) = self.get(cx, Key::new(namespace.as_str(), name)).await? {
+                found.insert(name.to_owned(), secret);
+            }
+        }
+        Ok(found)
+    }
+
+    async fn get(&self, cx: &Context, key: Key) -> Result<Option<Arc<Secret>>> {
+        let Some(version) = self.all.get(&key).map(|seen| seen.meta().resource_version()) else {
+            self.read.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+            return Ok(None);
+        };
+        let known = self.read.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some((_, secret)) = known.filter(|(read, _)| *read >= version) {
+            return Ok(Some(secret));
+        }
+        let api: Api<Secret> = Api::namespaced(cx.client(), key.namespace());
+        let failed = |error| Error::api("get", KindId::of::<Secret>(), key.clone(), error);
+        let Some(secret) = api.get_opt(key.name()).await.map_err(failed)? else { return Ok(None) };
+        let secret = Arc::new(secret);
+        let version = kit::Row::resource_version(&*secret);
+        self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (version, secret.clone()));
+        Ok(Some(secret))
+    }
+}
+
+/// Which clusters name a Secret.
+pub(crate) fn concerns(
+    clusters: &Store<EtcdCluster>,
+) -> impl Fn(&Change<'_, Slim<Secret>>) -> Vec<Key> + Send + Sync + 'static {
+    let clusters = clusters.clone();
+    move |change| {
+        let near = clusters.in_namespace(change.key.namespace());
+        near.iter().filter(|it| names(it).any(|name| name == change.key.name())).map(|it| Key::of(&**it)).collect()
+    }
+}
+
+fn names(cluster: &EtcdCluster) -> impl Iterator<Item = &str> {
+    let given = cluster.spec.tls.secrets.iter();
+    given.flat_map(|TlsSecrets { peer, server, operator }| [peer.as_str(), server, operator])
+}

@@ -1,0 +1,140 @@
+//! What etcd says: every member that runs is asked at once, for itself.
+//!
+//! A member list that was read linearizably is two answers: who the members are, and that the one who told it has a quorum.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use etcd_api::{Consistency, EtcdError, Membership, Status, Tls};
+use etcd_core::{Alarm, AlarmKind, ClusterId, Endpoint, Etcd, Listed, MemberId, Picture, Serial, Unreachable};
+use etcd_types::EtcdCluster;
+use futures::future::join_all;
+use jiff::Timestamp;
+use kit::Key;
+
+use crate::{
+    etcd::{Connections, Reached},
+    names,
+};
+
+/// What was learnt, and whom to ask for more.
+pub(super) struct Asked {
+    pub(super) etcd: Etcd,
+    pub(super) endpoints: BTreeMap<Serial, Arc<dyn etcd_api::Endpoint>>,
+}
+
+/// One member's answers.
+struct Answer {
+    reached: Reached,
+    status: Status,
+    membership: Option<Membership>,
+}
+
+pub(super) async fn ask(
+    connections: &Connections,
+    key: &Key,
+    cluster: &EtcdCluster,
+    picture: &Picture,
+    tls: Option<&Tls>,
+    now: Timestamp,
+) -> Asked {
+    let name = names::of(cluster);
+    let name = name.get();
+    let running = picture.members.iter().filter(|(_, member)| member.pod.as_ref().is_some_and(|pod| pod.running));
+    let urls: Vec<(Serial, String)> = running.map(|(serial, _)| (*serial, name.client_url(*serial))).collect();
+    let all: Vec<String> = urls.iter().map(|(_, url)| url.clone()).collect();
+    connections.keep(key, &all, tls);
+    let answers = join_all(urls.iter().map(|(serial, url)| async {
+        (*serial, ask_one(connections, key, url).await)
+    }));
+    let answers: BTreeMap<Serial, Result<Answer, EtcdError>> = answers.await.into_iter().collect();
+
+    let heard = answers.values().filter_map(|answer| answer.as_ref().ok());
+    let known = known_id(picture).or_else(|| same_id(heard.clone()));
+    let of_cluster = heard.filter(|answer| Some(ClusterId(answer.status.cluster.0)) == known);
+    // The newest term first: among equals, whoever leads.
+    let teller = of_cluster.filter(|answer| answer.membership.is_some()).max_by_key(|answer| {
+        (answer.status.raft_term, answer.status.leader == Some(answer.status.member))
+    });
+    let alarms = match teller {
+        Some(teller) => teller.reached.endpoint.alarms().await.unwrap_or_default(),
+        None => Vec::new(),
+    };
+    let members = teller.and_then(|teller| teller.membership.as_ref()).map(listed);
+    let endpoints = answers.iter().filter_map(|(serial, answer)| {
+        Some((*serial, answer.as_ref().ok()?.reached.endpoint.clone()))
+    });
+    let endpoints = endpoints.collect();
+    let said = answers.into_iter().map(|(serial, answer)| {
+        let answer = answer.map(|answer| endpoint(answer, now));
+        (serial, answer.map_err(|error| Unreachable(error.to_string())))
+    });
+    let etcd = Etcd { endpoints: said.collect(), members, alarms: alarms.into_iter().map(alarm).collect() };
+    Asked { etcd, endpoints }
+}
+
+async fn ask_one(connections: &Connections, key: &Key, url: &str) -> Result<Answer, EtcdError> {
+    let reached = connections.look(key, url).await?;
+    let endpoint = &reached.endpoint;
+    let (status, membership) = futures::join!(endpoint.status(), endpoint.members(Consistency::Linearizable));
+    Ok(Answer { status: status?, membership: membership.ok(), reached })
+}
+
+/// The ID that is latched, wherever it is.
+fn known_id(picture: &Picture) -> Option<ClusterId> {
+    let latched = picture.latch.as_ref().and_then(|latch| latch.cluster_id);
+    let reported = || picture.status.cluster_id.as_ref()?.parse().ok();
+    let on_claims = || picture.members.values().find_map(|member| member.claim.as_ref()?.cluster_id);
+    latched.or_else(reported).or_else(on_claims)
+}
+
+/// The ID that all who answer have in common.
+fn same_id<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<ClusterId> {
+    let mut ids: Vec<u64> = answers.map(|answer| answer.status.cluster.0).collect();
+    ids.dedup();
+    match ids.as_slice() {
+        [one] => Some(ClusterId(*one)),
+        _ => None,
+    }
+}
+
+fn endpoint(answer: Answer, now: Timestamp) -> Endpoint {
+    let Answer { reached, status, membership } = answer;
+    let since = reached.watched_for.and_then(|time| now.checked_sub(time).ok());
+    Endpoint {
+        cluster_id: ClusterId(status.cluster.0),
+        member_id: MemberId(status.member.0),
+        version: status.version.parse().ok(),
+        leader: status.leader.map(|leader| MemberId(leader.0)),
+        learner: status.role == etcd_api::Role::Learner,
+        serves: membership.is_some(),
+        raft_term: status.raft_term,
+        raft_index: status.raft_index,
+        raft_applied_index: status.raft_applied_index,
+        db_size: status.db_size,
+        db_size_in_use: status.db_size_in_use,
+        db_quota: status.db_size_quota,
+        storage_version: status.storage_version,
+        downgrade: status.downgrade_target,
+        errors: status.errors,
+        since,
+    }
+}
+
+fn listed(membership: &Membership) -> Vec<Listed> {
+    let member = |member: &etcd_api::Member| Listed {
+        id: MemberId(member.id.0),
+        name: member.name.clone(),
+        peer_urls: member.peer_urls.clone(),
+        client_urls: member.client_urls.clone(),
+        learner: member.role == etcd_api::Role::Learner,
+    };
+    membership.members.iter().map(member).collect()
+}
+
+fn alarm(alarm: etcd_api::Alarm) -> Alarm {
+    let kind = match alarm.kind {
+        etcd_api::AlarmKind::NoSpace => AlarmKind::NoSpace,
+        etcd_api::AlarmKind::Corrupt => AlarmKind::Corrupt,
+    };
+    Alarm { member: MemberId(alarm.member.0), kind }
+}

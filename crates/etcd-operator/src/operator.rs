@@ -1,0 +1,219 @@
+//! The wiring: what is watched, what a change of it makes due, and what the operator may do.
+
+use std::sync::{Arc, OnceLock};
+
+use etcd_api::{Dial, Network};
+use etcd_core::Plan;
+use etcd_types::EtcdCluster;
+use jiff::Timestamp;
+use k8s_openapi::api::{
+    apps::v1::StatefulSet,
+    core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount},
+    networking::v1::NetworkPolicy,
+    policy::v1::PodDisruptionBudget,
+};
+use kit::{
+    Acted, Change, Context, Informer, Key, Manager, Outcome, Reconciler, Result, Row, Select, Store, Trigger,
+    access::Access,
+};
+
+use crate::{
+    act::{self, Surroundings, Took},
+    etcd::Connections,
+    given::{self, Given},
+    glimpse::{Glimpse, MemberPod, NodeHealth},
+    metrics::Measured,
+    names,
+    observe::{CLUSTER_INDEX, Caches, NODE_INDEX, World},
+    outside, report,
+};
+
+/// What the operator is told when it starts.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How members are reached.
+    pub dial: Arc<dyn Dial>,
+    /// The operator's own namespace, which NetworkPolicies let in.
+    pub home: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { dial: Arc::new(Network), home: "capstan-system".to_owned() }
+    }
+}
+
+/// Adds the operator to a manager: what it watches, and what a change of it makes due.
+pub fn add_to(manager: &mut Manager, options: Options) {
+    let ours = || Select::labels(names::OURS);
+    let named_secrets = manager.watch(Select::all());
+    let caches = Caches {
+        clusters: manager.watch(Select::all()),
+        stateful_sets: manager.watch_indexed(ours(), by_cluster),
+        pods: manager.watch_indexed(ours(), |informer| by_node(by_cluster(informer))),
+        claims: manager.watch_indexed(ours(), by_cluster),
+        services: manager.watch(ours()),
+        accounts: manager.watch(ours()),
+        secrets: manager.watch(ours()),
+        given: Arc::new(Given::new(named_secrets.clone())),
+        config_maps: manager.watch(ours()),
+        budgets: manager.watch(ours()),
+        policies: manager.watch(ours()),
+        nodes: manager.watch(Select::all()),
+        volumes: manager.watch(Select::all()),
+    };
+    let trigger = Trigger::default();
+    let reconciler = EtcdClusters {
+        caches: caches.clone(),
+        connections: Connections::new(options.dial, trigger.clone()),
+        measured: Measured::register(&manager.metrics()),
+        around: Surroundings { home: options.home, outside: outside::Done::default() },
+    };
+    let clusters = &caches.clusters;
+    let controller = manager
+        .controller(reconciler, clusters)
+        .hears(&trigger)
+        .watches(&caches.stateful_sets, concerns(clusters))
+        .watches(&caches.pods, concerns(clusters))
+        .watches(&caches.claims, concerns(clusters))
+        .watches(&caches.services, concerns(clusters))
+        .watches(&caches.accounts, concerns(clusters))
+        .watches(&caches.secrets, concerns(clusters))
+        .watches(&named_secrets, given::concerns(clusters))
+        .watches(&caches.config_maps, concerns(clusters))
+        .watches(&caches.budgets, concerns(clusters))
+        .watches(&caches.policies, concerns(clusters))
+        .watches(&caches.nodes, on_node(&caches.pods))
+        .watches(&caches.volumes, |_| Vec::new());
+    manager.add(controller);
+}
+
+/// Finds objects by the cluster whose label they carry.
+fn by_cluster<R: Row>(informer: Informer<R>) -> Informer<R> {
+    informer.index(CLUSTER_INDEX, |row: &R| {
+        let key = row.key();
+        row.label(names::CLUSTER).map(|name| format!("{}/{name}", key.namespace())).into_iter().collect()
+    })
+}
+
+fn by_node(informer: Informer<Glimpse<MemberPod>>) -> Informer<Glimpse<MemberPod>> {
+    informer.index(NODE_INDEX, |pod: &Glimpse<MemberPod>| pod.seen.node.clone().into_iter().collect())
+}
+
+/// Which cluster a change concerns: the one whose label the object carries, or carried.
+fn concerns<R: Row>(clusters: &Store<EtcdCluster>) -> impl Fn(&Change<'_, R>) -> Vec<Key> + Send + Sync + 'static {
+    let clusters = clusters.clone();
+    move |change| {
+        let rows = [change.old, change.new].into_iter().flatten();
+        let names = rows.filter_map(|row| row.label(names::CLUSTER));
+        let mut keys: Vec<Key> = names.map(|name| Key::new(change.key.namespace(), name)).collect();
+        keys.dedup();
+        keys.retain(|key| clusters.get(key).is_some());
+        keys
+    }
+}
+
+/// Which clusters have pods on a node that comes, goes, or is no longer (or again) well.
+fn on_node(
+    pods: &Store<Glimpse<MemberPod>>,
+) -> impl Fn(&Change<'_, Glimpse<NodeHealth>>) -> Vec<Key> + Send + Sync + 'static {
+    let pods = pods.clone();
+    move |change| {
+        if change.old.map(|node| &node.seen) == change.new.map(|node| &node.seen) {
+            return Vec::new();
+        }
+        let mut keys: Vec<Key> = pods
+            .by(NODE_INDEX, change.key.name())
+            .iter()
+            .filter_map(|pod| Some(Key::new(pod.key().namespace(), pod.label(names::CLUSTER)?)))
+            .collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+}
+
+struct EtcdClusters {
+    caches: Caches,
+    connections: Connections,
+    measured: Measured,
+    around: Surroundings,
+}
+
+/// A cluster, and what is known about it unless it is gone.
+struct Seen {
+    key: Key,
+    world: Option<Arc<World>>,
+}
+
+/// What is to be done about a cluster, and what became of it.
+struct Decided {
+    world: Arc<World>,
+    plan: Plan,
+    took: OnceLock<Took>,
+}
+
+impl Reconciler for EtcdClusters {
+    const NAME: &'static str = "etcd";
+    type Kind = EtcdCluster;
+    type Picture = Seen;
+    type Plan = Option<Decided>;
+
+    async fn observe(&self, cx: &Context, key: &Key) -> Result<Seen> {
+        let world = self.caches.world(cx, key, &self.connections).await?;
+        Ok(Seen { key: key.clone(), world: world.map(Arc::new) })
+    }
+
+    fn decide(&self, seen: &Seen, now: Timestamp) -> Self::Plan {
+        let world = seen.world.clone()?;
+        let plan = etcd_core::decide(&world.picture, now);
+        Some(Decided { plan, world, took: OnceLock::new() })
+    }
+
+    async fn act(&self, cx: &Context, decided: &Self::Plan) -> Result<()> {
+        let Some(Decided { world, plan, took }) = decided else { return Ok(()) };
+        took.set(act::act(cx, world, plan, &self.around).await?).ok();
+        Ok(())
+    }
+
+    async fn report(&self, cx: &Context, seen: &Seen, decided: &Self::Plan, acted: Acted) -> Outcome {
+        match decided {
+            Some(Decided { world, plan, took }) => {
+                report::report(cx, &self.measured, world, plan, took.get(), acted).await
+            }
+            None => {
+                self.connections.forget(&seen.key);
+                self.measured.forget(&seen.key);
+                self.around.outside.forget(&seen.key);
+                acted.outcome()
+            }
+        }
+    }
+
+    fn paused(&self, seen: &Seen) -> bool {
+        seen.world.as_ref().is_some_and(|world| world.picture.spec.paused)
+    }
+
+    fn access() -> Vec<Access> {
+        let own = vec![
+            Access::confirm::<EtcdCluster>(),
+            Access::status::<EtcdCluster>(),
+            Access::owner::<EtcdCluster>(),
+            Access::finalize::<EtcdCluster>(),
+            Access::apply::<ServiceAccount>(),
+            Access::apply::<Service>(),
+            Access::apply::<ConfigMap>(),
+            Access::apply::<Secret>(),
+            Access::apply::<PersistentVolumeClaim>(),
+            Access::prune::<PersistentVolumeClaim>(),
+            Access::apply::<StatefulSet>(),
+            Access::prune::<StatefulSet>(),
+            Access::prune::<Glimpse<MemberPod>>(),
+            Access::apply::<PodDisruptionBudget>(),
+            Access::prune::<PodDisruptionBudget>(),
+            Access::apply::<NetworkPolicy>(),
+            Access::prune::<NetworkPolicy>(),
+        ];
+        own.into_iter().chain(outside::access()).collect()
+    }
+}

@@ -1,0 +1,183 @@
+//! A client that knows all endpoints of a cluster and tries a request once more, at another one: as every etcd client library does.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use etcd_api::{
+    Client, EtcdError, Tls,
+    pb::{PutRequest, RangeRequest, RangeResponse},
+};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+use tokio::time::{Instant, timeout};
+
+use crate::world::World;
+
+/// What a client gives each try.
+const DEADLINE: Duration = Duration::from_secs(5);
+const CONNECT: Duration = Duration::from_secs(1);
+/// How long an endpoint that failed is not the first choice.
+const SHUN: Duration = Duration::from_secs(1);
+
+/// Where members are found, and how they prove who they are.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// Of the members' pods.
+    pub(crate) labels: String,
+    /// The headless Service that names them.
+    pub(crate) service: String,
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Place {
+    /// Connects to the member in this pod, by its address.
+    pub(crate) async fn dial(&self, pod: &Pod) -> etcd_api::Result<Client> {
+        let (name, namespace) = (pod.name_any(), pod.namespace().unwrap_or_default());
+        let Some(address) = pod.status.as_ref().and_then(|status| status.pod_ip.clone()) else {
+            return Err(EtcdError::Unreachable(format!("pod {name} has no address")));
+        };
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let tls = self.tls.as_ref().map(|tls| tls.of_server(&format!("{name}.{}.{namespace}.svc", self.service)));
+        let url = format!("{scheme}://{address}:2379");
+        let dialled = timeout(CONNECT, Client::connect(&url, tls.as_ref(), DEADLINE)).await;
+        dialled.unwrap_or_else(|_| Err(EtcdError::Unreachable(format!("{address}: no connection in {CONNECT:?}"))))
+    }
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(crate) enum Request {
+    Put(String, String),
+    Get(String),
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) revision: i64,
+    pub(crate) value: Option<String>,
+    pub(crate) tries: u32,
+}
+
+/// The endpoints, refreshed from the ready pods: what the Service of the cluster leads to.
+pub(crate) struct Endpoints {
+    place: Place,
+    known: Mutex<Vec<Pod>>,
+    clients: Mutex<HashMap<String, Client>>,
+    shunned: Mutex<HashMap<String, Instant>>,
+    next: AtomicUsize,
+}
+
+impl Endpoints {
+    pub(crate) fn new(place: Place) -> Self {
+        Self {
+            place,
+            known: Mutex::default(),
+            clients: Mutex::default(),
+            shunned: Mutex::default(),
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) async fn refresh(&self, world: &World) {
+        let list = kube::api::ListParams::default().labels(&self.place.labels);
+        // The API server may be away for a moment: then nothing is news.
+        let Ok(pods) = world.api::<Pod>().list(&list).await else { return };
+        let serves = |pod: &Pod| pod.metadata.deletion_timestamp.is_none() && kit::readiness::is_ready(pod);
+        let ready: Vec<Pod> = pods.items.into_iter().filter(serves).collect();
+        if !ready.is_empty() {
+            *self.known.lock().unwrap() = ready;
+        }
+    }
+
+    /// In turn; those that failed a moment ago last.
+    fn in_order(&self) -> Vec<Pod> {
+        let mut pods = self.known.lock().unwrap().clone();
+        let first = self.next.fetch_add(1, Ordering::Relaxed) % pods.len().max(1);
+        pods.rotate_left(first);
+        let shunned = self.shunned.lock().unwrap();
+        pods.sort_by_key(|pod| shunned.get(&uid(pod)).is_some_and(|since| since.elapsed() < SHUN));
+        pods
+    }
+
+    /// With one retry, at another endpoint if there is one.
+    pub(crate) async fn ask(&self, request: &Request) -> Result<Answer, String> {
+        let pods = self.in_order();
+        let (Some(first), Some(second)) = (pods.first(), pods.get(1).or(pods.first())) else {
+            return Err("no endpoint is known".to_owned());
+        };
+        let mut complaints = Vec::new();
+        for (tries, pod) in [(1, first), (2, second)] {
+            match self.ask_one(pod, request).await {
+                Ok((revision, value)) => return Ok(Answer { revision, value, tries }),
+                Err(error) => {
+                    self.shunned.lock().unwrap().insert(uid(pod), Instant::now());
+                    complaints.push(format!("{}: {error}", pod.name_any()));
+                }
+            }
+        }
+        Err(complaints.join(", then "))
+    }
+
+    async fn ask_one(&self, pod: &Pod, request: &Request) -> etcd_api::Result<(i64, Option<String>)> {
+        let client = self.client(pod).await?;
+        let mut kv = client.kv();
+        match request.clone() {
+            Request::Put(key, value) => {
+                let put = PutRequest { key: key.into(), value: value.into(), ..PutRequest::default() };
+                let answer = client.call(kv.put(put)).await?;
+                Ok((answer.header.unwrap_or_default().revision, None))
+            }
+            Request::Get(key) => {
+                let get = RangeRequest { key: key.into(), ..RangeRequest::default() };
+                let answer = client.call(kv.range(get)).await?;
+                let value = answer.kvs.first().map(|kv| String::from_utf8_lossy(&kv.value).into_owned());
+                Ok((answer.header.unwrap_or_default().revision, value))
+            }
+        }
+    }
+
+    /// All that is below `prefix`, in pages.
+    pub(crate) async fn all(&self, prefix: &str) -> Result<RangeResponse, String> {
+        const PAGE: i64 = 2000;
+        let pods = self.in_order();
+        let client = self.client(pods.first().ok_or("no endpoint is known")?).await.map_err(|it| it.to_string())?;
+        // The first key that does not begin with it: keys are of plain letters.
+        let end: Vec<u8> = prefix.bytes().chain([0xff]).collect();
+        let mut whole = RangeResponse::default();
+        let mut from: Vec<u8> = prefix.into();
+        loop {
+            let range = RangeRequest {
+                key: from.clone().into(),
+                range_end: end.clone().into(),
+                limit: PAGE,
+                ..RangeRequest::default()
+            };
+            let page = client.call(client.kv().range(range)).await.map_err(|error| error.to_string())?;
+            from = page.kvs.last().map(|kv| kv.key.iter().copied().chain([0]).collect()).unwrap_or_default();
+            whole.kvs.extend(page.kvs);
+            if !page.more {
+                return Ok(whole);
+            }
+        }
+    }
+
+    async fn client(&self, pod: &Pod) -> etcd_api::Result<Client> {
+        if let Some(client) = self.clients.lock().unwrap().get(&uid(pod)) {
+            return Ok(client.clone());
+        }
+        let client = self.place.dial(pod).await?;
+        self.clients.lock().unwrap().insert(uid(pod), client.clone());
+        Ok(client)
+    }
+}
+
+fn uid(pod: &Pod) -> String {
+    pod.uid().unwrap_or_default()
+}

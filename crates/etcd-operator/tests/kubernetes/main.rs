@@ -1,0 +1,34 @@
+//! EtcdCluster's scenarios on a real Kubernetes: the operator runs in it, installed from deploy/install.yaml with exactly the rights
+//! that we generate, under Pod Security `restricted`; a checked client load goes on meanwhile.
+//! `cargo xtask test-kubernetes etcd` brings up what they stand on.
+//!
+//! Every scenario has a namespace of its own. Those in `with_trouble` and `figures` stop, kill or cut off the operator or a node, or
+//! measure, so they run alone. With `CAPSTAN_CAMPAIGN` set, those that take long run as well.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
+
+mod configure;
+mod create;
+mod delete;
+mod figures;
+mod member_lost;
+mod pause;
+mod refused;
+mod scale;
+mod upgrade;
+mod with_trouble;
+
+// What they share, and what they share with other operators' scenarios.
+mod cluster;
+mod damage;
+mod load;
+mod plain;
+mod truth;
+
+use lab_tests::{ground, operator, patience, world};

@@ -1,0 +1,152 @@
+//! Where the scenarios are played: a server with workloads and simulated etcd, the operator with exactly the rights that it declares.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use apiserver::{Connection, Server, User};
+use etcd_operator::Options;
+use etcd_types::EtcdCluster;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use kit::{Api, Clock, Manager, Setup, access};
+use kube::{
+    ResourceExt as _,
+    api::{DeleteParams, Patch, PatchParams, PostParams},
+};
+use serde_json::{Value, json};
+use simulation::{
+    Scenario,
+    etcd::Etcd,
+    workloads::{self, Volumes},
+};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) const NAMESPACE: &str = "default";
+pub(crate) const NAME: &str = "db";
+/// Longer than what anybody waits for: a replaced member, a failing roll.
+const REST: Duration = Duration::from_secs(400);
+
+/// What a scenario's steps can reach besides the API.
+#[derive(Clone, Default)]
+pub(crate) struct Stage {
+    pub(crate) etcd: Etcd,
+    volumes: Volumes,
+    /// The server of the present run: its clock is the operator's.
+    server: Arc<Mutex<Option<Server>>>,
+}
+
+fn manager(connection: Connection, etcd: &Etcd, now: Timestamp) -> Manager {
+    let mut setup = Setup::new("etcd", Api::service(connection));
+    setup.clock = Clock::starting_at(now);
+    let mut manager = Manager::new(setup).expect("a manager");
+    etcd_operator::add_to(&mut manager, Options { dial: etcd.dial(), ..Options::default() });
+    manager
+}
+
+/// What the operator declares that it needs.
+pub(crate) fn declared() -> Vec<access::Access> {
+    let server = Server::new();
+    manager(server.connection("", User::admin()), &Etcd::default(), server.now()).access()
+}
+
+impl Stage {
+    /// The definition, the rights that the operator declares and no more, a node, and a cluster that runs pods.
+    fn prepare(&self, server: &Server) {
+        server.install(json!(etcd_operator::crd())).unwrap();
+        let ready = json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": null}]);
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}, "status": {"conditions": ready}});
+        server.install(node).unwrap();
+        let declared = manager(server.connection("", User::admin()), &self.etcd, server.now()).access();
+        let install = access::Install {
+            name: "etcd".into(),
+            namespace: NAMESPACE.into(),
+            service_account: "etcd".into(),
+            watched: access::Watched::All,
+        };
+        server.install_yaml(&access::manifests(&declared, &install).to_yaml().unwrap()).unwrap();
+        workloads::start(server, self.etcd.clone(), &self.volumes);
+        self.etcd.start(server, &self.volumes);
+        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.clone());
+    }
+
+    pub(crate) fn scenario(&self, name: &'static str) -> Scenario {
+        let (prepared, clock, etcd) = (self.clone(), self.server.clone(), self.etcd.clone());
+        Scenario::new(
+            name,
+            move |server| prepared.prepare(server),
+            move |connection| {
+                let now =
+                    clock.lock().unwrap_or_else(PoisonError::into_inner).as_ref().expect("prepared").now();
+                let etcd = etcd.clone();
+                Box::pin(async move {
+                    let manager = manager(connection, &etcd, now);
+                    manager.run(CancellationToken::new()).await.expect("it runs for ever");
+                })
+            },
+        )
+        .operated_by(User::named("system:serviceaccount:default:etcd"))
+        .with_etcd(self.etcd.clone())
+        .at_rest_after(REST)
+        .compared_after(without_chance)
+    }
+
+    /// A member's volume is empty, and its pod dies: a node was reinstalled, say.
+    pub(crate) async fn lose_data(&self, client: kube::Client, member: &str) -> kube::Result<()> {
+        self.volumes.erase(NAMESPACE, member);
+        lose_pod(client, member).await
+    }
+}
+
+fn clusters(client: kube::Client) -> kube::Api<EtcdCluster> {
+    kube::Api::namespaced(client, NAMESPACE)
+}
+
+pub(crate) async fn create(client: kube::Client, spec: Value) -> kube::Result<()> {
+    let cluster = json!({"apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdCluster",
+        "metadata": {"name": NAME}, "spec": spec});
+    let cluster: EtcdCluster = serde_json::from_value(cluster).expect("an EtcdCluster");
+    clusters(client).create(&PostParams::default(), &cluster).await.map(drop)
+}
+
+pub(crate) async fn edit(client: kube::Client, spec: Value) -> kube::Result<()> {
+    let patch = Patch::Merge(json!({ "spec": spec }));
+    clusters(client).patch(NAME, &PatchParams::default(), &patch).await.map(drop)
+}
+
+pub(crate) async fn delete(client: kube::Client) -> kube::Result<()> {
+    clusters(client).delete(NAME, &DeleteParams::background()).await.map(drop)
+}
+
+pub(crate) async fn lose_pod(client: kube::Client, member: &str) -> kube::Result<()> {
+    let pods: kube::Api<Pod> = kube::Api::namespaced(client, NAMESPACE);
+    pods.delete(&format!("{member}-0"), &DeleteParams::default()).await.map(drop)
+}
+
+/// The claim goes, and with it the volume; then the pod that used it.
+pub(crate) async fn lose_claim(client: kube::Client, member: &str) -> kube::Result<()> {
+    let claims: kube::Api<PersistentVolumeClaim> = kube::Api::namespaced(client.clone(), NAMESPACE);
+    let claim = claims.get(member).await?;
+    claims.delete(&claim.name_any(), &DeleteParams::default()).await?;
+    let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    claims.patch(member, &PatchParams::default(), &free).await.ok();
+    lose_pod(client, member).await
+}
+
+/// Takes out what two runs cannot have in common: keys, and times wherever they are written.
+fn without_chance(place: &str, object: &mut Value) {
+    if place.starts_with("secrets ") {
+        object["data"] = json!("(keys)");
+    }
+    without_times(object);
+}
+
+fn without_times(value: &mut Value) {
+    match value {
+        Value::String(text) if text.parse::<Timestamp>().is_ok() => *text = "(time)".into(),
+        Value::Array(list) => list.iter_mut().for_each(without_times),
+        Value::Object(map) => map.values_mut().for_each(without_times),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,85 @@
+//! Pods that run etcd: each is a process on the volume of its claim.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+
+use super::{Etcd, model::Exit, settings::Settings, start::IDENTITY};
+use crate::workloads::{Behaviour, Outcome, Volumes, claims};
+
+/// What the kubelet says of a process that does not answer.
+const UNREADY: &str = "Readiness probe failed: HTTP probe failed with statuscode: 503";
+
+impl Behaviour for Etcd {
+    /// Pods without etcd are ready.
+    fn run(&self, pod: &Pod, volumes: &Volumes) -> Outcome {
+        let uid = pod.uid().unwrap_or_default();
+        if let Some(ready) = self.readiness(&uid) {
+            return ready;
+        }
+        match Settings::of(pod) {
+            None => Outcome::Ready,
+            Some(Err(message)) => Outcome::Exit { code: 1, message },
+            Some(Ok(settings)) => self.start_etcd(pod, &uid, settings, volumes),
+        }
+    }
+
+    /// SIGTERM: etcd hands over, and ends.
+    fn stop(&self, pod: &str) {
+        self.change(|model, _| {
+            if let Some(url) = model.pods.get(pod).cloned() {
+                model.end(&url, true);
+            }
+            model.ended.remove(pod);
+        });
+    }
+}
+
+impl Etcd {
+    /// What the probe of a pod's process says, if it runs.
+    fn readiness(&self, pod: &str) -> Option<Outcome> {
+        self.change(|model, _| {
+            let process = model.processes.get(model.pods.get(pod)?)?;
+            Some(match model.is_ready(process) {
+                true => Outcome::Ready,
+                false => Outcome::NotReady(UNREADY.to_owned()),
+            })
+        })
+    }
+
+    fn start_etcd(&self, pod: &Pod, uid: &str, settings: Settings, volumes: &Volumes) -> Outcome {
+        let (namespace, claim) = disk(pod);
+        let started = self.change(|model, now| {
+            if let Some(ended) = model.ended.get(uid).filter(|ended| now < ended.again) {
+                return Err(ended.exit.clone());
+            }
+            let identity = volumes.read(&namespace, &claim).remove(IDENTITY);
+            model.start(uid, settings, identity.as_deref(), now).map_err(|exit| model.exited(uid, exit, now))
+        });
+        match started {
+            Err(Exit { code, message }) => Outcome::Exit { code, message },
+            Ok(identity) => {
+                let identity = identity.to_string();
+                volumes.change(&namespace, &claim, |disk| disk.insert(IDENTITY.into(), identity));
+                self.readiness(uid).unwrap_or_else(|| Outcome::NotReady(UNREADY.to_owned()))
+            }
+        }
+    }
+
+    /// Kills a member's process, as `kill -9` does: its container is started again after a while.
+    pub fn kill(&self, url: &str) {
+        self.change(|model, now| {
+            if let Some(pod) = model.processes.get(url).map(|process| process.pod.clone()) {
+                model.end(url, false);
+                model.exited(&pod, Exit { code: 137, message: String::new() }, now);
+            }
+        });
+    }
+}
+
+/// The claim that the pod mounts; without one, what goes with the pod.
+fn disk(pod: &Pod) -> (String, String) {
+    match claims(pod).next() {
+        Some(claim) => (pod.namespace().unwrap_or_default(), claim.to_owned()),
+        None => (String::new(), format!("emptydir-{}", pod.uid().unwrap_or_default())),
+    }
+}
