@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use lab::Lab;
+use lab::{Lab, versions::Operand};
 
 use crate::{
     cargo::{self, Target},
@@ -48,7 +48,8 @@ const PHASES: &[Phase] = &[
         run: |_| cargo::run(&["test", "--workspace", "--test", "lab", "--", "--nocapture"]),
     },
     Phase { name: "contract", run: contract },
-    Phase { name: "example-app", run: |_| scenarios("example_app_on_kubernetes") },
+    Phase { name: "example-app", run: |_| scenarios("example_app_on_kubernetes", 8) },
+    Phase { name: "etcd", run: etcd },
     Phase { name: "demo", run: |_| story() },
 ];
 
@@ -131,8 +132,17 @@ fn this_program() -> String {
     format!("/proc/{}/exe", std::process::id())
 }
 
-fn scenarios(test: &str) -> Result<()> {
-    // They wait for Kubernetes most of the time.
+/// Every version of etcd that is pinned is on the nodes, to be upgraded from and to.
+fn etcd(_: &Options) -> Result<()> {
+    let progress = Timed::start();
+    let versions = Operand::Etcd.versions().iter().map(|component| component.version);
+    let images = versions.map(|version| lab::images::operand(Operand::Etcd, version, &progress));
+    Lab::open(LAB)?.load_images(&images.collect::<lab::Result<Vec<_>>>()?)?;
+    scenarios("etcd_on_kubernetes", 4)
+}
+
+/// So many at a time: they wait for Kubernetes most of the time.
+fn scenarios(test: &str, at_once: u8) -> Result<()> {
     on_the_lab(cargo::command(&[
         "test",
         "--workspace",
@@ -140,7 +150,7 @@ fn scenarios(test: &str) -> Result<()> {
         test,
         "--",
         "--nocapture",
-        "--test-threads=8",
+        &format!("--test-threads={at_once}"),
     ]))
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn print(what: Manifests, image: &str) -> Result<()> {
 
 /// The definitions of all our kinds.
 pub(crate) fn definitions() -> Vec<CustomResourceDefinition> {
-    vec![example_app::crd()]
+    vec![etcd_operator::crd(), example_app::crd()]
 }
 
 fn crds() -> Result<Vec<Value>> {

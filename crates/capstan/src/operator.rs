@@ -21,7 +21,9 @@ pub(crate) async fn run(operator: Box<Operator>) -> Result<()> {
 
 /// All our controllers, wired. What it may do is known from this alone: the manifests ask it.
 pub(crate) fn manager(setup: Setup, image: &str) -> Result<Manager, ManagerError> {
+    let home = setup.namespace.clone();
     let mut manager = Manager::new(setup)?;
+    etcd_operator::add_to(&mut manager, etcd_operator::Options { home, ..Default::default() });
     example_app::add_to(&mut manager, example_app::Options { image: image.to_owned(), ..Default::default() });
     Ok(manager)
 }

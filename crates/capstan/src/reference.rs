@@ -29,9 +29,16 @@ fn flags() -> String {
 
 fn metrics() -> String {
     format!(
-        "{BY_MACHINE}\n\n# Metrics\n\nEvery operator on the kit serves these, under the names that dashboards for other operators know.\n\n{}",
-        kit::metrics::reference()
+        "{BY_MACHINE}\n\n# Metrics\n\nEvery operator on the kit serves these, under the names that dashboards for other operators know.\n\n{}\n\
+         ## etcd\n\nOf each EtcdCluster, by `namespace` and `name`; they go away with it.\n\n| name | meaning |\n|---|---|\n{}",
+        kit::metrics::reference(),
+        etcd()
     )
+}
+
+fn etcd() -> String {
+    let row = |(name, meaning): &(&str, &str)| format!("| `{name}` | {meaning} |\n");
+    etcd_operator::FAMILIES.iter().map(row).collect()
 }
 
 #[cfg(test)]
@@ -43,5 +50,6 @@ mod tests {
         assert!(flags().contains("`CAPSTAN_WORKERS`"));
         assert!(flags().contains("`CAPSTAN_IMAGE`"));
         assert!(metrics().contains("`workqueue_depth`"));
+        assert!(metrics().contains("`capstan_etcd_ready_members`"));
     }
 }

@@ -56,7 +56,7 @@ impl EtcdError {
         }
         if let Some(source) = status.source() {
             // tonic keeps the deadline that we tell the server, too, and may be first to see it pass.
-            if chain(source).any(|error| error.is::<tonic::TimeoutExpired>()) {
+            if chain(source).any(<dyn Error>::is::<tonic::TimeoutExpired>) {
                 return Self::Deadline(deadline);
             }
             return Self::local(source);

@@ -248,9 +248,36 @@ mod tests {
     #[test]
     fn settings_become_the_flags_of_the_members_version() {
         let of = |version: &str| render(&settings(), 2 << 30, version.parse().unwrap()).join("\n");
-        expect![[""]].assert_eq(&of("3.5.35"));
-        expect![[""]].assert_eq(&of("3.6.16"));
-        expect![[""]].assert_eq(&of("3.7.3"));
+        expect![[r#"
+            --quota-backend-bytes=2147483648
+            --auto-compaction-mode=periodic
+            --auto-compaction-retention=1h
+            --heartbeat-interval=200
+            --experimental-corrupt-check-time=4h
+            --log-level=info
+            --experimental-initial-corrupt-check=true
+            --experimental-compact-hash-check-enabled=false
+            --experimental-watch-progress-notify-interval=5s
+            --max-txn-ops=256"#]].assert_eq(&of("3.5.35"));
+        expect![[r#"
+            --quota-backend-bytes=2147483648
+            --auto-compaction-mode=periodic
+            --auto-compaction-retention=1h
+            --heartbeat-interval=200
+            --corrupt-check-time=4h
+            --log-level=info
+            --feature-gates=InitialCorruptCheck=true,CompactHashCheck=false,StopGRPCServiceOnDefrag=true
+            --experimental-watch-progress-notify-interval=5s
+            --max-txn-ops=256"#]].assert_eq(&of("3.6.16"));
+        expect![[r#"
+            --quota-backend-bytes=2147483648
+            --auto-compaction-mode=periodic
+            --auto-compaction-retention=1h
+            --heartbeat-interval=200
+            --corrupt-check-time=4h
+            --log-level=info
+            --feature-gates=InitialCorruptCheck=true,CompactHashCheck=false,StopGRPCServiceOnDefrag=true
+            --max-txn-ops=256"#]].assert_eq(&of("3.7.3"));
     }
 
     #[test]
@@ -270,13 +297,25 @@ mod tests {
         ];
         let version: Version = "3.7.3".parse().unwrap();
         let told = flags.map(|flag| format!("{flag}: {}\n", refused_flag(flag, version).unwrap_or_else(|| "may be set".into())));
-        expect![[""]].assert_eq(&told.concat());
+        expect![[r#"
+            max-txn-ops: may be set
+            name: name cannot be set here: the operator names members. Remove it
+            initial-cluster: initial-cluster cannot be set here: the operator decides who is a member. Remove it
+            discovery-srv: discovery-srv cannot be set here: the operator decides who is a member. Remove it
+            peer-cert-file: peer-cert-file cannot be set here: set spec.tls instead. Remove it
+            unsafe-no-fsync: unsafe-no-fsync cannot be set here: it loses data that was acknowledged. Remove it
+            heartbeat-interval: heartbeat-interval has a field of its own: set spec.etcd.heartbeatIntervalMilliseconds instead
+            experimental-corrupt-check-time: experimental-corrupt-check-time has a field of its own: set spec.etcd.corruptionChecks.periodic instead
+            --max-txn-ops: "--max-txn-ops" is no flag: write its name without dashes in front, such as max-txn-ops
+            Max Txn: "Max Txn" is no flag: write its name without dashes in front, such as max-txn-ops
+            experimental-watch-progress-notify-interval: etcd 3.7.3 has no experimental-watch-progress-notify-interval: it refuses every experimental flag. Remove it, or set what replaced it
+        "#]].assert_eq(&told.concat());
     }
 
     #[test]
     fn feature_gates_need_a_version_that_has_them() {
         let settings = settings();
         assert_eq!(refused(&settings, "3.6.16".parse().unwrap()), Vec::new());
-        expect![[""]].assert_eq(&format!("{:?}", refused(&settings, "3.5.35".parse().unwrap())));
+        expect![[r#"[("spec.etcd.featureGates", "etcd 3.5.35 has no feature gates: they came with 3.6. Remove StopGRPCServiceOnDefrag, or set a later spec.version")]"#]].assert_eq(&format!("{:?}", refused(&settings, "3.5.35".parse().unwrap())));
     }
 }

@@ -54,3 +54,10 @@ pub use quorum::Permit;
 pub use template::{Start, Template};
 pub use validate::Wanted;
 pub use version::{Minor, Version};
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod stories;

@@ -271,7 +271,23 @@ mod tests {
             format!("{} -> {wanted}: {answer}\n", members.join(" "))
         });
         expect![[r#"
-            "#]]
+             -> 3.6.16: Roll
+             -> 3.4.30: etcd 3.4.30 is not known to this operator: 3.5, 3.6, 3.7 are
+             -> 9.9.9: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are
+            3.5.35 3.5.35 -> 3.5.34: Roll
+            3.5.35 3.5.35 -> 3.6.16: Upgrade
+            3.5.35 3.5.31 -> 3.6.16: 3.6.16 cannot follow 3.5.31: every member must run 3.5.32 or later first, as older ones leave learners and removed members in the v2 store, and 3.6 finds them again (etcd #19557, #20793, #20967). Set 3.5.32 or later first
+            3.5.35 3.6.16 -> 3.6.16: Upgrade
+            3.5.35 3.6.16 -> 3.5.35: Roll
+            3.5.35 3.6.16 -> 3.7.3: 3.7.3 must wait: members run both 3.5.35 and 3.6.16. Set one of the two first
+            3.5.35 -> 3.7.3: 3.7.3 cannot follow 3.5.35: etcd moves one minor at a time. Set a 3.6 version first
+            3.6.10 -> 3.7.3: 3.7.3 cannot follow 3.6.10: every member must run 3.6.11 or later first, as older ones refuse new members while one is down, and cannot be followed by 3.7. Set 3.6.11 or later first
+            3.6.16 3.6.11 -> 3.7.3: Upgrade
+            3.7.3 -> 3.6.16: Downgrade
+            3.7.3 -> 3.5.35: there is no way back from 3.7.3 to 3.5.35: etcd can be taken back one minor, to 3.5 at most. Restore a backup into a new EtcdCluster
+            3.7.3 3.6.16 -> 3.5.35: there is no way back from 3.7.3 to 3.5.35: etcd can be taken back one minor, to 3.5 at most. Restore a backup into a new EtcdCluster
+            3.5.35 -> 3.4.30: etcd 3.4.30 is not known to this operator: 3.5, 3.6, 3.7 are
+        "#]]
         .assert_eq(&told.collect::<String>());
     }
 

@@ -231,7 +231,28 @@ mod tests {
         assert_eq!(names, ["db-server-tls", "db-peer-tls", "db-client-tls", "db-operator-tls"]);
         let mut peer = wanted.certificates[1].spec.clone();
         peer.as_object_mut().unwrap().remove("secretTemplate");
-        expect![""].assert_eq(&serde_saphyr::to_string(&peer).unwrap());
+        expect![[r#"
+            commonName: etcd-peer
+            dnsNames:
+            - "*.db-peer.prod.svc"
+            - "*.db-peer.prod.svc.cluster.local"
+            duration: 8760h
+            ipAddresses: []
+            issuerRef:
+              group: cert-manager.io
+              kind: Issuer
+              name: ca
+            privateKey:
+              algorithm: ECDSA
+              rotationPolicy: Always
+              size: 256
+            renewBefore: 2920h
+            secretName: db-peer-tls
+            usages:
+            - digital signature
+            - client auth
+            - server auth
+        "#]].assert_eq(&serde_saphyr::to_string(&peer).unwrap());
     }
 
     #[test]

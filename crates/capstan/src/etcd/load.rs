@@ -1,6 +1,7 @@
 //! `capstan etcd load`: one client that writes and reads all the time, checks the answers, and counts what fails.
 //!
-//! Each request goes to one endpoint, and once more to the next one if that fails, as etcd's own clients do. The key is this
+//! Each request goes to one endpoint, and once more to the next one if that fails; who the members are is asked now and then: as
+//! etcd's own clients do. The key is this
 //! client's alone, so every read has one right answer: the last write that was acknowledged, or a later one whose answer was lost.
 
 mod tally;
@@ -10,7 +11,7 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use etcd_api::{
-    Client, EtcdError, Tls,
+    Client, Consistency, Endpoint as _, EtcdError, Role, Tls,
     pb::{PutRequest, RangeRequest},
 };
 use tokio::time::{Instant, sleep};
@@ -24,7 +25,7 @@ const LINE_EVERY: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(super) struct Load {
-    /// Where etcd is: status.connection.endpoints has it.
+    /// Where etcd is, one URL or several: status.connection.endpoints has them.
     #[arg(long, required = true, value_delimiter = ',', value_name = "URL,…")]
     endpoints: Vec<String>,
     /// A directory with ca.crt, tls.crt and tls.key, as a mounted Secret has them.
@@ -49,7 +50,7 @@ pub(super) async fn run(load: Load) -> Result<()> {
     let stop = kit::until_signalled()?;
     let began = Instant::now();
     let mut told = began;
-    let mut session = Session { load: &load, tls, turn: 0, open: None };
+    let mut session = Session { load: &load, endpoints: load.endpoints.clone(), tls, turn: 0, open: None };
     let (mut book, mut tally) = (Book::default(), Tally::default());
     while load.until.is_none_or(|end| began.elapsed() < end) {
         let went = tokio::select! {
@@ -63,6 +64,7 @@ pub(super) async fn run(load: Load) -> Result<()> {
         if told.elapsed() >= LINE_EVERY {
             told = Instant::now();
             say(&format!("{tally}\n"))?;
+            session.learn_members().await;
         }
         sleep(load.every).await;
     }
@@ -84,6 +86,8 @@ fn read_tls(directory: &PathBuf) -> Result<Tls> {
 /// A client with its one connection.
 struct Session<'a> {
     load: &'a Load,
+    /// Those that were given, until the members are known.
+    endpoints: Vec<String>,
     tls: Option<Tls>,
     /// Which endpoint is asked.
     turn: usize,
@@ -142,10 +146,21 @@ impl Session<'_> {
         if let Some(client) = &self.open {
             return Ok(client.clone());
         }
-        let endpoints = &self.load.endpoints;
-        let url = endpoints.iter().cycle().nth(self.turn % endpoints.len().max(1)).map_or("", String::as_str);
+        let turn = self.turn.checked_rem(self.endpoints.len()).unwrap_or(0);
+        let url = self.endpoints.get(turn).map_or("", String::as_str);
         let client = Client::connect(url, self.tls.as_ref(), self.load.deadline).await?;
         Ok(self.open.insert(client).clone())
+    }
+
+    /// Members come and go: whom to turn to next. Nobody is the wiser when it cannot be known now.
+    async fn learn_members(&mut self) {
+        let Some(client) = &self.open else { return };
+        let Ok(membership) = client.members(Consistency::Linearizable).await else { return };
+        let voters = membership.members.into_iter().filter(|member| member.role == Role::Voter);
+        let urls: Vec<String> = voters.filter_map(|member| member.client_urls.into_iter().next()).collect();
+        if !urls.is_empty() {
+            self.endpoints = urls;
+        }
     }
 
     /// Somebody else is asked next.

@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 use etcd_types::{EtcdCluster, Phase};
 use jiff::Timestamp;
 use kit::{Clock, Informer, Key, Row, Scope, Select, Store, Subscription, metrics::Metrics};
-use kube::ResourceExt as _;
 use tokio::{
     signal,
     sync::watch,
@@ -66,7 +65,7 @@ pub(super) async fn run(
     let select = name.map_or_else(Select::all, |name| Select::fields(format!("metadata.name={name}")));
     let mut followed: Followed<EtcdCluster> = Followed::start(server, select, everywhere);
     followed.store.wait_synced().await;
-    let mut screen = Screen::new(is_terminal() && until.is_none_or(|_| paint.colours))?;
+    let mut screen = Screen::new(is_terminal())?;
     let ends = Instant::now() + until.and_then(|until| until.patience).unwrap_or(FOR_EVER);
     let mut seconds = interval(Duration::from_secs(1));
     loop {
@@ -75,7 +74,11 @@ pub(super) async fn run(
         screen.show(&clusters, name.is_some(), trouble.as_deref(), Clock::system().now(), paint)?;
         match (clusters.as_slice(), name) {
             ([], Some(name)) => bail!("EtcdCluster {}/{name} is gone", server.namespace),
-            ([cluster], Some(_)) if until.is_some() && is_settled(cluster) => return Ok(()),
+            ([cluster], Some(name)) if until.is_some() => match end(cluster) {
+                None => {}
+                Some(Ok(())) => return Ok(()),
+                Some(Err(why)) => bail!("EtcdCluster {}/{name}: {why}", server.namespace),
+            },
             _ => {}
         }
         tokio::select! {
@@ -90,12 +93,18 @@ pub(super) async fn run(
     }
 }
 
-/// Healthy, with nothing under way, and all of that about the spec as it is now.
-fn is_settled(cluster: &EtcdCluster) -> bool {
-    let Some(status) = &cluster.status else { return false };
-    status.phase == Some(Phase::Healthy)
-        && status.operation.is_none()
-        && status.observed_generation == cluster.metadata.generation
+/// Whether there is nothing more to wait for: it is healthy with nothing under way, or what was asked for is refused. All of that
+/// about the spec as it is now.
+fn end(cluster: &EtcdCluster) -> Option<Result<(), String>> {
+    let status = cluster.status.as_ref()?;
+    if status.observed_generation != cluster.metadata.generation {
+        return None;
+    }
+    let mut conditions = status.conditions.iter().flatten();
+    if let Some(refused) = conditions.find(|condition| condition.type_ == "SpecValid" && condition.status == "False") {
+        return Some(Err(refused.message.clone()));
+    }
+    (status.phase == Some(Phase::Healthy) && status.operation.is_none()).then_some(Ok(()))
 }
 
 /// Where it is shown: on a terminal drawn over, elsewhere a line whenever something has changed.
@@ -183,12 +192,13 @@ mod tests {
     use super::{super::view::samples, *};
 
     #[test]
-    fn healthy_means_the_spec_as_it_is_now() {
-        assert!(is_settled(&samples::healthy()));
-        assert!(!is_settled(&samples::upgrading()));
-        assert!(!is_settled(&samples::untouched()));
+    fn it_ends_when_the_spec_as_it_is_now_is_carried_out_or_refused() {
+        assert_eq!(end(&samples::healthy()), Some(Ok(())));
+        assert_eq!(end(&samples::upgrading()), None);
+        assert_eq!(end(&samples::untouched()), None);
         let mut edited = samples::healthy();
         edited.metadata.generation = Some(3);
-        assert!(!is_settled(&edited));
+        assert_eq!(end(&edited), None);
+        assert_eq!(end(&samples::refused()), Some(Err("spec.version: 3.7.3 cannot follow 3.5.35".into())));
     }
 }

@@ -14,6 +14,7 @@ async fn the_installation_is_complete_and_in_order() {
     let all = [home().unwrap(), crds().unwrap(), guard().unwrap(), operator("capstan:dev").unwrap()].concat();
     let expected = [
         "Namespace capstan-system",
+        "CustomResourceDefinition etcdclusters.etcd.capstan.dev",
         "CustomResourceDefinition exampleapps.example-app.appdelivery.cncf.io",
         "ValidatingAdmissionPolicy capstan-keep-definitions",
         "ValidatingAdmissionPolicyBinding capstan-keep-definitions",

@@ -5,7 +5,6 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::Stdio,
-    sync::OnceLock,
     time::Duration,
 };
 
@@ -42,15 +41,16 @@ impl lab::Progress for Quiet {
     fn step(&self, _: &str) {}
 }
 
-fn etcd() -> &'static Path {
-    static ETCD: OnceLock<PathBuf> = OnceLock::new();
-    ETCD.get_or_init(|| binaries::operand(Operand::Etcd, VERSION, &Quiet).unwrap().join("etcd"))
+fn etcd(version: &str) -> PathBuf {
+    binaries::operand(Operand::Etcd, version, &Quiet).unwrap().join("etcd")
 }
 
 pub(crate) struct Cluster {
     dir: PathBuf,
     pub(crate) tls: Tls,
     pub(crate) members: Vec<Process>,
+    /// Of processes that are started from now on.
+    pub(crate) version: &'static str,
 }
 
 /// One etcd, whether it runs or not. It is killed when it is dropped.
@@ -98,11 +98,15 @@ impl Process {
 impl Cluster {
     /// Founds a cluster, and waits until it has a leader.
     pub(crate) async fn found(name: &str, size: usize) -> Self {
+        Self::found_at(name, size, VERSION).await
+    }
+
+    pub(crate) async fn found_at(name: &str, size: usize, version: &'static str) -> Self {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).unwrap();
         let tls = certificates(&dir);
-        let mut cluster = Self { dir, tls, members: (1..=size).map(Process::new).collect() };
+        let mut cluster = Self { dir, tls, members: (1..=size).map(Process::new).collect(), version };
         let everybody: Vec<usize> = (0..size).collect();
         for number in 0..size {
             cluster.start(number, "new", &everybody);
@@ -134,7 +138,7 @@ impl Cluster {
         let member = &mut self.members[number];
         let file = |name: &str| dir.join(name).display().to_string();
         let log = fs::File::create(dir.join(format!("{}.log", member.name))).unwrap();
-        let child = Command::new(etcd())
+        let child = Command::new(etcd(self.version))
             .args(["--name", &member.name, "--data-dir", &file(&member.name), "--unsafe-no-fsync"])
             .args(["--listen-peer-urls", &member.peer_url()])
             .args(["--initial-advertise-peer-urls", &member.peer_url()])

@@ -5,3 +5,4 @@ mod cluster;
 mod connections;
 mod refusals;
 mod starts;
+mod versions;

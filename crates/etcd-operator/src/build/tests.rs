@@ -55,7 +55,153 @@ fn check(object: &impl Serialize, expected: Expect) {
 fn the_pod_of_a_member() {
     let mut set = set(&cluster(json!({"version": "3.6.16"})), Start::Started);
     set.metadata.annotations = None;
-    check(&set, expect![""]);
+    check(&set, expect![[r#"
+        apiVersion: apps/v1
+        kind: StatefulSet
+        metadata:
+          name: db-2
+          namespace: prod
+        spec:
+          replicas: 1
+          revisionHistoryLimit: 1
+          selector:
+            matchLabels:
+              app.kubernetes.io/instance: db
+              app.kubernetes.io/name: etcd
+              etcd.capstan.dev/cluster: db
+              etcd.capstan.dev/member: db-2
+          serviceName: db-peer
+          template:
+            metadata:
+              annotations:
+                etcd.capstan.dev/cluster-uid: u-1
+                etcd.capstan.dev/start: 66967c3c8b
+                etcd.capstan.dev/template: 5267522fe7
+              labels:
+                app.kubernetes.io/instance: db
+                app.kubernetes.io/managed-by: capstan
+                app.kubernetes.io/name: etcd
+                etcd.capstan.dev/cluster: db
+                etcd.capstan.dev/member: db-2
+            spec:
+              automountServiceAccountToken: false
+              containers:
+              - args:
+                - --quota-backend-bytes=1
+                - --name=db-2
+                - --data-dir=/var/lib/etcd/data
+                - --listen-client-urls=https://0.0.0.0:2379
+                - --advertise-client-urls=https://db-2-0.db-peer.prod.svc:2379
+                - --listen-peer-urls=https://0.0.0.0:2380
+                - --initial-advertise-peer-urls=https://db-2-0.db-peer.prod.svc:2380
+                - --listen-metrics-urls=http://0.0.0.0:2381
+                - --initial-cluster-token=u-1
+                - --initial-cluster-state=existing
+                - --initial-cluster=db-2=https://db-2-0.db-peer.prod.svc:2380
+                - --cert-file=/etc/etcd/server/tls.crt
+                - --key-file=/etc/etcd/server/tls.key
+                - --trusted-ca-file=/etc/etcd/server/ca.crt
+                - --client-cert-auth=true
+                - --peer-cert-file=/etc/etcd/peer/tls.crt
+                - --peer-key-file=/etc/etcd/peer/tls.key
+                - --peer-trusted-ca-file=/etc/etcd/peer/ca.crt
+                - --peer-client-cert-auth=true
+                - --peer-cert-allowed-cn=etcd-peer
+                - --peer-skip-client-san-verification=true
+                command:
+                - etcd
+                image: quay.io/coreos/etcd:v3.6.16
+                livenessProbe:
+                  failureThreshold: 6
+                  httpGet:
+                    path: /livez
+                    port: 2381
+                  periodSeconds: 5
+                  timeoutSeconds: 5
+                name: etcd
+                ports:
+                - containerPort: 2379
+                  name: client
+                  protocol: TCP
+                - containerPort: 2380
+                  name: peer
+                  protocol: TCP
+                - containerPort: 2381
+                  name: metrics
+                  protocol: TCP
+                readinessProbe:
+                  failureThreshold: 3
+                  httpGet:
+                    path: /readyz
+                    port: 2381
+                  periodSeconds: 1
+                  timeoutSeconds: 5
+                securityContext:
+                  allowPrivilegeEscalation: false
+                  capabilities:
+                    drop:
+                    - ALL
+                  readOnlyRootFilesystem: true
+                startupProbe:
+                  failureThreshold: 1800
+                  httpGet:
+                    path: /livez
+                    port: 2381
+                  periodSeconds: 1
+                  timeoutSeconds: 5
+                terminationMessagePolicy: FallbackToLogsOnError
+                volumeMounts:
+                - mountPath: /var/lib/etcd
+                  name: data
+                - mountPath: /etc/etcd/server
+                  name: server-tls
+                  readOnly: true
+                - mountPath: /etc/etcd/peer
+                  name: peer-tls
+                  readOnly: true
+              enableServiceLinks: false
+              securityContext:
+                fsGroup: 65532
+                fsGroupChangePolicy: OnRootMismatch
+                runAsGroup: 65532
+                runAsNonRoot: true
+                runAsUser: 65532
+                seccompProfile:
+                  type: RuntimeDefault
+              serviceAccountName: db
+              terminationGracePeriodSeconds: 30
+              topologySpreadConstraints:
+              - labelSelector:
+                  matchLabels:
+                    app.kubernetes.io/instance: db
+                    app.kubernetes.io/name: etcd
+                    etcd.capstan.dev/cluster: db
+                maxSkew: 1
+                topologyKey: kubernetes.io/hostname
+                whenUnsatisfiable: ScheduleAnyway
+              - labelSelector:
+                  matchLabels:
+                    app.kubernetes.io/instance: db
+                    app.kubernetes.io/name: etcd
+                    etcd.capstan.dev/cluster: db
+                maxSkew: 1
+                topologyKey: topology.kubernetes.io/zone
+                whenUnsatisfiable: ScheduleAnyway
+              volumes:
+              - name: data
+                persistentVolumeClaim:
+                  claimName: db-2
+              - name: server-tls
+                secret:
+                  defaultMode: 288
+                  secretName: db-server-tls
+              - name: peer-tls
+                secret:
+                  defaultMode: 288
+                  secretName: db-peer-tls
+          updateStrategy:
+            type: OnDelete
+    "#]]);
 }
 
 #[test]
@@ -88,14 +234,88 @@ fn what_the_user_says_about_pods_is_in_them() {
 #[test]
 fn the_services_the_budget_the_identity_and_the_account() {
     let cluster = cluster(json!({"version": "3.6.16"}));
-    check(&client_service(&cluster), expect![""]);
-    check(&peer_service(&cluster), expect![""]);
-    check(&budget(&cluster, 3), expect![""]);
+    check(&client_service(&cluster), expect![[r#"
+        apiVersion: v1
+        kind: Service
+        metadata:
+          name: db-client
+          namespace: prod
+        spec:
+          ports:
+          - name: client
+            port: 2379
+            protocol: TCP
+            targetPort: 2379
+          selector:
+            app.kubernetes.io/instance: db
+            app.kubernetes.io/name: etcd
+            etcd.capstan.dev/cluster: db
+    "#]]);
+    check(&peer_service(&cluster), expect![[r#"
+        apiVersion: v1
+        kind: Service
+        metadata:
+          name: db-peer
+          namespace: prod
+        spec:
+          clusterIP: None
+          ports:
+          - name: peer
+            port: 2380
+            protocol: TCP
+            targetPort: 2380
+          - name: client
+            port: 2379
+            protocol: TCP
+            targetPort: 2379
+          - name: metrics
+            port: 2381
+            protocol: TCP
+            targetPort: 2381
+          publishNotReadyAddresses: true
+          selector:
+            app.kubernetes.io/instance: db
+            app.kubernetes.io/name: etcd
+            etcd.capstan.dev/cluster: db
+    "#]]);
+    check(&budget(&cluster, 3), expect![[r#"
+        apiVersion: policy/v1
+        kind: PodDisruptionBudget
+        metadata:
+          name: db
+          namespace: prod
+        spec:
+          minAvailable: 3
+          selector:
+            matchLabels:
+              app.kubernetes.io/instance: db
+              app.kubernetes.io/name: etcd
+              etcd.capstan.dev/cluster: db
+          unhealthyPodEvictionPolicy: AlwaysAllow
+    "#]]);
     let latch = Latch { cluster_id: Some(ClusterId(0x9d3f)), latest_serial: 3, founders: vec![Serial(1), Serial(2)] };
     let live = identity(&cluster, &latch);
-    check(&live, expect![""]);
+    check(&live, expect![[r#"
+        apiVersion: v1
+        data:
+          clusterID: 9d3f
+          founders: 1,2
+          latestSerial: "3"
+          uid: u-1
+        kind: ConfigMap
+        metadata:
+          name: db-identity
+          namespace: prod
+    "#]]);
     assert_eq!(super::latch(&cluster, &live), Some(latch));
-    check(&account(&cluster), expect![""]);
+    check(&account(&cluster), expect![[r#"
+        apiVersion: v1
+        automountServiceAccountToken: false
+        kind: ServiceAccount
+        metadata:
+          name: db
+          namespace: prod
+    "#]]);
 }
 
 #[test]
@@ -108,9 +328,9 @@ fn how_a_member_comes_in_is_in_its_arguments_only() {
         let initial: Vec<String> = arguments.into_iter().filter(|flag| flag.starts_with("--initial-cluster")).collect();
         initial.join(" ")
     };
-    expect![""].assert_eq(&initial(Start::Found { members: members.clone() }));
-    expect![""].assert_eq(&initial(Start::Join { members }));
-    expect![""].assert_eq(&initial(Start::Started));
+    expect!["--initial-cluster-token=u-1 --initial-cluster-state=new --initial-cluster=db-1=https://a:2380,db-2=https://b:2380"].assert_eq(&initial(Start::Found { members: members.clone() }));
+    expect!["--initial-cluster-token=u-1 --initial-cluster-state=existing --initial-cluster=db-1=https://a:2380,db-2=https://b:2380"].assert_eq(&initial(Start::Join { members }));
+    expect!["--initial-cluster-token=u-1 --initial-cluster-state=existing --initial-cluster=db-2=https://db-2-0.db-peer.prod.svc:2380"].assert_eq(&initial(Start::Started));
     let started = set(&cluster, Start::Started);
     assert!(arguments(&started).contains(&"--experimental-peer-skip-client-san-verification=true".to_owned()));
     assert_eq!(template_of(&started), Some(template(&cluster, Start::Started)));
@@ -127,7 +347,24 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
     };
     let small = cluster(json!({"version": "3.6.16", "storage": {"size": "4Gi", "storageClassName": "fast"}}));
     let live = claim(&small, &wish, None);
-    check(&live, expect![""]);
+    check(&live, expect![[r#"
+        apiVersion: v1
+        kind: PersistentVolumeClaim
+        metadata:
+          annotations:
+            etcd.capstan.dev/cluster-id: 9d3f
+            etcd.capstan.dev/cluster-uid: u-1
+            etcd.capstan.dev/version: "3.6.16"
+          name: db-1
+          namespace: prod
+        spec:
+          accessModes:
+          - ReadWriteOnce
+          resources:
+            requests:
+              storage: 4Gi
+          storageClassName: fast
+    "#]]);
     assert_eq!(live.metadata.owner_references, None);
     let large = cluster(json!({"version": "3.6.16", "storage": {"size": "9Gi"}}));
     assert_eq!(claim(&large, &wish, Some(&live)).spec, live.spec);
@@ -137,5 +374,48 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
 fn the_network_policy_lets_in_members_clients_and_the_operator() {
     let cluster = cluster(json!({"version": "3.6.16", "networkPolicy": {}}));
     let options = cluster.spec.network_policy.clone().unwrap();
-    check(&network_policy(&cluster, &options, "capstan-system"), expect![""]);
+    check(&network_policy(&cluster, &options, "capstan-system"), expect![[r#"
+        apiVersion: networking.k8s.io/v1
+        kind: NetworkPolicy
+        metadata:
+          name: db
+          namespace: prod
+        spec:
+          ingress:
+          - from:
+            - podSelector:
+                matchLabels:
+                  app.kubernetes.io/instance: db
+                  app.kubernetes.io/name: etcd
+                  etcd.capstan.dev/cluster: db
+            ports:
+            - port: 2380
+              protocol: TCP
+          - from:
+            - podSelector: {}
+            - podSelector:
+                matchLabels:
+                  app.kubernetes.io/instance: db
+                  app.kubernetes.io/name: etcd
+                  etcd.capstan.dev/cluster: db
+            - namespaceSelector:
+                matchLabels:
+                  kubernetes.io/metadata.name: capstan-system
+              podSelector:
+                matchLabels:
+                  app.kubernetes.io/name: capstan
+            ports:
+            - port: 2379
+              protocol: TCP
+          - ports:
+            - port: 2381
+              protocol: TCP
+          podSelector:
+            matchLabels:
+              app.kubernetes.io/instance: db
+              app.kubernetes.io/name: etcd
+              etcd.capstan.dev/cluster: db
+          policyTypes:
+          - Ingress
+    "#]]);
 }

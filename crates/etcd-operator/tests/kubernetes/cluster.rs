@@ -158,7 +158,8 @@ impl Cluster<'_> {
     pub(crate) async fn credentials(&self, secret: &str) -> Result<Tls, String> {
         let secret = self.world.api::<Secret>().get(secret).await.map_err(|error| error.to_string())?;
         let data = secret.data.unwrap_or_default();
-        let part = |name: &str| data.get(name).map(|it| it.0.clone()).ok_or(format!("no {name} in the Secret"));
+        let part =
+            |name: &str| data.get(name).map(|it| it.0.clone()).ok_or(format!("no {name} in the Secret"));
         Ok(Tls::new(part("ca.crt")?, part("tls.crt")?, part("tls.key")?))
     }
 
@@ -213,12 +214,14 @@ impl Cluster<'_> {
             .await;
         found(&object).unwrap().message
     }
-
 }
 
 /// The name of the member in a pod.
 pub(crate) fn member_of(pod: &Pod) -> String {
-    pod.labels().get("etcd.capstan.dev/member").cloned().unwrap_or_else(|| panic!("{} has no member", pod.name_any()))
+    pod.labels()
+        .get("etcd.capstan.dev/member")
+        .cloned()
+        .unwrap_or_else(|| panic!("{} has no member", pod.name_any()))
 }
 
 pub(crate) fn restarts(pod: &Pod) -> i32 {

@@ -113,7 +113,8 @@ async fn a_client_connects_with_the_credentials_that_status_names_and_nobody_wit
         let name = format!("db-client.{}.svc", world.namespace);
         assert_eq!(connection.endpoints.first(), Some(&format!("https://{name}:2379")), "{connection:?}");
         let credentials = Credentials::write(world, &connection.secret_name.unwrap()).await;
-        let address = world.api::<Service>().get("db-client").await.unwrap().spec.unwrap().cluster_ip.unwrap();
+        let address =
+            world.api::<Service>().get("db-client").await.unwrap().spec.unwrap().cluster_ip.unwrap();
         let resolve = format!("{name}:2379:{address}");
         let node = members[0].pod.spec.as_ref().unwrap().node_name.clone().unwrap();
         let url = format!("https://{name}:2379/version");
@@ -129,11 +130,17 @@ async fn a_client_connects_with_the_credentials_that_status_names_and_nobody_wit
         for member in &members {
             let address = member.pod.status.as_ref().unwrap().pod_ip.clone().unwrap();
             let (code, said) = curl(world, &node, &[&format!("http://{address}:2379/version")]);
-            assert!(!said.contains("etcdserver"), "{}: plain text was answered: {said}", member.pod.name_any());
+            assert!(
+                !said.contains("etcdserver"),
+                "{}: plain text was answered: {said}",
+                member.pod.name_any()
+            );
             println!("    in plain text: curl ends with {code}");
-            let (code, said) = curl(world, &node, &["--insecure", &format!("https://{address}:2379/version")]);
+            let (code, said) =
+                curl(world, &node, &["--insecure", &format!("https://{address}:2379/version")]);
             assert!(code != 0 && !said.contains("etcdserver"), "a stranger was answered: {said}");
-            let (code, said) = curl(world, &node, &["--insecure", &format!("https://{address}:2380/version")]);
+            let (code, said) =
+                curl(world, &node, &["--insecure", &format!("https://{address}:2380/version")]);
             assert!(code != 0 && !said.contains("etcdserver"), "a stranger is no peer: {said}");
         }
     })

@@ -54,7 +54,11 @@ async fn the_volumes_stay_and_a_cluster_of_the_same_name_takes_them_back() {
         cluster.run(3, "3.6.16").await;
         assert_eq!(read(&cluster, "kept").await.as_deref(), Some("for later"));
         let status = cluster.status().await;
-        assert_eq!((status.cluster_id, cluster.claim_names().await), (id, claims), "the same cluster goes on");
+        assert_eq!(
+            (status.cluster_id, cluster.claim_names().await),
+            (id, claims),
+            "the same cluster goes on"
+        );
         cluster.load().await.stop("taken back").await.nothing_failed();
     })
     .await;

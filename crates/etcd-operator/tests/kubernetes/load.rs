@@ -10,7 +10,7 @@ use std::{
 };
 
 use tokio::{
-    task::JoinHandle,
+    task::{JoinHandle, JoinSet},
     time::{Instant, MissedTickBehavior, interval},
 };
 
@@ -23,18 +23,17 @@ use crate::{
 };
 use journal::Journal;
 
-/// Two that write and one that reads, each this often: gentle enough for several scenarios on two cores.
-const WRITERS: usize = 2;
-const PERIOD: Duration = Duration::from_millis(40);
+/// Gentle enough for several scenarios on two cores.
+const WRITE_EVERY: Duration = Duration::from_millis(25);
+const READ_EVERY: Duration = Duration::from_millis(50);
+/// So many requests of a kind at a time, and no more: nobody is helped by a pile of them.
+const UNDER_WAY: usize = 64;
 const REFRESH: Duration = Duration::from_millis(250);
 
 /// A load that is going on.
 pub(crate) struct Load {
     tasks: Vec<JoinHandle<()>>,
-    endpoints: Arc<Endpoints>,
-    journal: Arc<Mutex<Journal>>,
-    prefix: String,
-    began: Instant,
+    clients: Clients,
 }
 
 impl Load {
@@ -42,13 +41,14 @@ impl Load {
     pub(crate) async fn on(world: &World, place: Place) -> Self {
         let endpoints = Arc::new(Endpoints::new(place));
         endpoints.refresh(world).await;
-        let journal: Arc<Mutex<Journal>> = Arc::default();
         let prefix = format!("load/{:08x}/", fastrand::u32(..));
-        let began = Instant::now();
-        let mut tasks = vec![refresh(world, &endpoints)];
-        tasks.extend((0..WRITERS).map(|_| write(&endpoints, &journal, &prefix, began)));
-        tasks.push(read(&endpoints, &journal, &prefix, began));
-        let load = Self { tasks, endpoints, journal, prefix, began };
+        let clients = Clients { endpoints, journal: Arc::default(), prefix, began: Instant::now() };
+        let tasks = vec![
+            refresh(world, &clients.endpoints),
+            clients.every(WRITE_EVERY, Clients::write),
+            clients.every(READ_EVERY, Clients::read),
+        ];
+        let load = Self { tasks, clients };
         load.grows(10).await;
         load
     }
@@ -56,18 +56,20 @@ impl Load {
     /// Waits for so many further acknowledged writes: the cluster serves.
     pub(crate) async fn grows(&self, by: usize) {
         let wanted = self.written() + by;
-        until("the cluster takes writes", PATIENCE, async || when(self.written() >= wanted, self.written())).await;
+        until("the cluster takes writes", PATIENCE, async || when(self.written() >= wanted, self.written()))
+            .await;
     }
 
     pub(crate) fn written(&self) -> usize {
-        self.journal.lock().unwrap().written_so_far()
+        self.clients.journal.lock().unwrap().written_so_far()
     }
 
     /// Ends it, and looks for every write that was acknowledged. What is wrong fails the scenario; what failed is in the report.
     pub(crate) async fn stop(mut self, what: &str) -> Report {
         self.grows(10).await;
         self.end();
-        let there = until("all can be read", PATIENCE, async || self.endpoints.all(&self.prefix).await).await;
+        let Clients { endpoints, journal, prefix, began } = &self.clients;
+        let there = until("all can be read", PATIENCE, async || endpoints.all(prefix).await).await;
         let number_of = |key: &[u8]| String::from_utf8_lossy(key).rsplit('/').next()?.parse::<u64>().ok();
         let found: BTreeMap<u64, (bool, i64)> = there
             .kvs
@@ -77,8 +79,8 @@ impl Load {
                 Some((number, (kv.value == value(number).as_bytes(), kv.mod_revision)))
             })
             .collect();
-        let report = std::mem::take(&mut *self.journal.lock().unwrap()).close(&found);
-        println!("    {what}: {report} in {:.1} s", self.began.elapsed().as_secs_f32());
+        let report = std::mem::take(&mut *journal.lock().unwrap()).close(&found);
+        println!("    {what}: {report} in {:.1} s", began.elapsed().as_secs_f32());
         for failed in report.failed.iter().take(5) {
             println!("      failed {failed}");
         }
@@ -100,7 +102,12 @@ impl Drop for Load {
 impl Report {
     /// For what a client must not notice.
     pub(crate) fn nothing_failed(self) -> Self {
-        assert!(self.failed.is_empty(), "{} requests failed, the first: {}", self.failed.len(), self.failed[0]);
+        assert!(
+            self.failed.is_empty(),
+            "{} requests failed, the first: {}",
+            self.failed.len(),
+            self.failed[0]
+        );
         self
     }
 }
@@ -111,12 +118,6 @@ fn key(prefix: &str, number: u64) -> String {
 
 fn value(number: u64) -> String {
     format!("value {number} of a load")
-}
-
-fn paced() -> tokio::time::Interval {
-    let mut due = interval(PERIOD);
-    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    due
 }
 
 fn refresh(world: &World, endpoints: &Arc<Endpoints>) -> JoinHandle<()> {
@@ -130,54 +131,63 @@ fn refresh(world: &World, endpoints: &Arc<Endpoints>) -> JoinHandle<()> {
     })
 }
 
-fn write(
-    endpoints: &Arc<Endpoints>,
-    journal: &Arc<Mutex<Journal>>,
-    prefix: &str,
+/// What a request needs.
+#[derive(Clone)]
+struct Clients {
+    endpoints: Arc<Endpoints>,
+    journal: Arc<Mutex<Journal>>,
+    prefix: String,
     began: Instant,
-) -> JoinHandle<()> {
-    let (endpoints, journal, prefix) = (endpoints.clone(), journal.clone(), prefix.to_owned());
-    tokio::spawn(async move {
-        let mut due = paced();
-        loop {
-            due.tick().await;
-            let write = journal.lock().unwrap().write_begins();
-            let sent = began.elapsed();
-            let done = endpoints.ask(&Request::Put(key(&prefix, write.number), value(write.number))).await;
-            let mut journal = journal.lock().unwrap();
-            match done {
-                Ok(answer) => journal.written(write, answer.revision, answer.tries, Instant::now()),
-                Err(why) => journal.failed(told("write", sent, &why)),
-            }
-        }
-    })
 }
 
-fn read(
-    endpoints: &Arc<Endpoints>,
-    journal: &Arc<Mutex<Journal>>,
-    prefix: &str,
-    began: Instant,
-) -> JoinHandle<()> {
-    let (endpoints, journal, prefix) = (endpoints.clone(), journal.clone(), prefix.to_owned());
-    tokio::spawn(async move {
-        let mut due = paced();
-        loop {
-            due.tick().await;
-            let begun = journal.lock().unwrap().read_begins();
-            let Some(read) = begun else { continue };
-            let sent = began.elapsed();
-            let done = endpoints.ask(&Request::Get(key(&prefix, read.number))).await;
-            let mut journal = journal.lock().unwrap();
-            match done {
-                Ok(answer) => {
-                    let there = answer.value == Some(value(read.number));
-                    journal.read(read, answer.revision, there, answer.tries);
+impl Clients {
+    /// Begins a request whenever one is due, whatever became of those before: one that hangs does not hide that others are served.
+    fn every<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        period: Duration,
+        request: impl Fn(Self) -> F + Send + 'static,
+    ) -> JoinHandle<()> {
+        let clients = self.clone();
+        tokio::spawn(async move {
+            let mut due = interval(period);
+            due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut under_way = JoinSet::new();
+            loop {
+                due.tick().await;
+                while under_way.try_join_next().is_some() {}
+                if under_way.len() < UNDER_WAY {
+                    under_way.spawn(request(clients.clone()));
                 }
-                Err(why) => journal.failed(told("read", sent, &why)),
             }
+        })
+    }
+
+    async fn write(self) {
+        let write = self.journal.lock().unwrap().write_begins();
+        let sent = self.began.elapsed();
+        let put = Request::Put(key(&self.prefix, write.number), value(write.number));
+        let done = self.endpoints.ask(&put).await;
+        let mut journal = self.journal.lock().unwrap();
+        match done {
+            Ok(answer) => journal.written(write, answer.revision, answer.tries, Instant::now()),
+            Err(why) => journal.failed(told("write", sent, &why)),
         }
-    })
+    }
+
+    async fn read(self) {
+        let begun = self.journal.lock().unwrap().read_begins();
+        let Some(read) = begun else { return };
+        let sent = self.began.elapsed();
+        let done = self.endpoints.ask(&Request::Get(key(&self.prefix, read.number))).await;
+        let mut journal = self.journal.lock().unwrap();
+        match done {
+            Ok(answer) => {
+                let there = answer.value == Some(value(read.number));
+                journal.read(read, answer.revision, there, answer.tries);
+            }
+            Err(why) => journal.failed(told("read", sent, &why)),
+        }
+    }
 }
 
 fn told(what: &str, sent: Duration, why: &str) -> String {

@@ -36,7 +36,11 @@ async fn a_pod_that_is_lost_comes_back_with_its_data() {
             cluster.delete_pod(&pod).await;
             noticed(&cluster).await;
             cluster.is_well(3, "3.6.16", PATIENCE).await;
-            println!("    {} lost, three members after {:.1} s", pod.name_any(), began.elapsed().as_secs_f32());
+            println!(
+                "    {} lost, three members after {:.1} s",
+                pod.name_any(),
+                began.elapsed().as_secs_f32()
+            );
         }
         assert_eq!(cluster.claim_names().await, claims);
         load.stop("pods deleted").await.nothing_failed();
@@ -75,7 +79,11 @@ async fn a_volume_that_is_lost_is_replaced_at_once_by_a_new_member() {
             damage::lose_volume(&cluster, &pod).await;
             noticed(&cluster).await;
             is_replaced(&cluster, &pod, PATIENCE).await;
-            println!("    volume of {} lost, three members after {:.1} s", pod.name_any(), began.elapsed().as_secs_f32());
+            println!(
+                "    volume of {} lost, three members after {:.1} s",
+                pod.name_any(),
+                began.elapsed().as_secs_f32()
+            );
         }
         load.stop("volumes deleted").await.nothing_failed();
         cluster.members_agree().await;

@@ -20,7 +20,8 @@ pub(crate) async fn three(world: &World, name: &str, version: &str) -> (Place, f
             "clusterIP": "None", "publishNotReadyAddresses": true, "selector": labels, "ports": [{"port": 2379}]}}))
         .await;
     let url = |number: usize, port: u16| format!("http://{name}-{number}.{name}:{port}");
-    let members: Vec<String> = (0..3).map(|number| format!("{name}-{number}={}", url(number, 2380))).collect();
+    let members: Vec<String> =
+        (0..3).map(|number| format!("{name}-{number}={}", url(number, 2380))).collect();
     let arguments = [
         "--name=$(NAME)".to_owned(),
         "--data-dir=/var/lib/etcd/data".to_owned(),
@@ -72,7 +73,8 @@ async fn a_load_on_a_plain_etcd_notices_the_death_of_a_leader_and_loses_nothing(
         let leader = truth::leader(world, &place).await;
         crate::ground::signal(&leader, crate::ground::Signal::KILL);
         load.grows(50).await;
-        truth::holds(world, &place, Expected { size: 3, version: Some("3.6.16"), cluster: None }, PATIENCE).await;
+        truth::holds(world, &place, Expected { size: 3, version: Some("3.6.16"), cluster: None }, PATIENCE)
+            .await;
         let report = load.stop("leader of a plain etcd killed").await;
         assert!(report.retried > 0 && report.gap.as_millis() > 200, "nothing was noticed: {report}");
         truth::members_agree(world, &place).await;

@@ -81,9 +81,7 @@ async fn the_member_that_is_down_leaves_first() {
         let load = cluster.load().await;
         let down = cluster.follower().await;
         ground::signal(&down, Signal::STOP);
-        cluster
-            .until("one is down", PATIENCE, |_, status| status.ready_members == Some(4))
-            .await;
+        cluster.until("one is down", PATIENCE, |_, status| status.ready_members == Some(4)).await;
         cluster.patch(json!({"size": 3})).await;
         let members = cluster.is_well(3, "3.6.16", LONG).await;
         assert!(

@@ -47,12 +47,21 @@ pub(crate) async fn members(world: &World, place: &Place) -> Result<Vec<Member>,
 }
 
 /// Waits until the cluster is as expected: so many voters, no learner, nobody unstarted, one cluster, one leader, each serving.
-pub(crate) async fn holds(world: &World, place: &Place, expected: Expected<'_>, limit: Duration) -> Vec<Member> {
+pub(crate) async fn holds(
+    world: &World,
+    place: &Place,
+    expected: Expected<'_>,
+    limit: Duration,
+) -> Vec<Member> {
     until(&format!("{expected:?}"), limit, async || look(world, place, expected).await).await
 }
 
 /// The same, now.
-pub(crate) async fn look(world: &World, place: &Place, expected: Expected<'_>) -> Result<Vec<Member>, String> {
+pub(crate) async fn look(
+    world: &World,
+    place: &Place,
+    expected: Expected<'_>,
+) -> Result<Vec<Member>, String> {
     let members = members(world, place).await?;
     let first = members.first().ok_or("no pods")?;
     let listed = first.client.members(Consistency::Linearizable).await.map_err(|error| error.to_string())?;

@@ -145,9 +145,7 @@ async fn a_member_on_a_node_that_dies_is_replaced_and_when_the_node_returns_noth
         let unplugged = Unplugged::node(world, &node).await;
         cluster.until("the loss is noticed", PATIENCE, |_, status| status.ready_members == Some(2)).await;
         println!("    dead node noticed after {:.1} s", began.elapsed().as_secs_f32());
-        cluster
-            .until("three members serve", LONG, |_, status| status.ready_members == Some(3))
-            .await;
+        cluster.until("three members serve", LONG, |_, status| status.ready_members == Some(3)).await;
         println!("    three members after {:.1} s", began.elapsed().as_secs_f32());
         let members = cluster.status().await.members.unwrap();
         let on_it: Vec<_> = members.iter().filter(|it| it.node.as_ref() == Some(&node)).collect();

@@ -81,6 +81,14 @@ pub(in crate::etcd) fn healthy() -> EtcdCluster {
     cluster
 }
 
+/// Everything is well, but what was asked for cannot be done.
+pub(in crate::etcd) fn refused() -> EtcdCluster {
+    let mut cluster = healthy();
+    let refused = condition("SpecValid", "False", "Refused", "spec.version: 3.7.3 cannot follow 3.5.35");
+    cluster.status.get_or_insert_default().conditions.get_or_insert_default().push(refused);
+    cluster
+}
+
 /// One member of three has the new version, the second is on its way.
 pub(in crate::etcd) fn upgrading() -> EtcdCluster {
     let mut cluster = healthy();

@@ -43,10 +43,13 @@ impl Place {
             return Err(EtcdError::Unreachable(format!("pod {name} has no address")));
         };
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let tls = self.tls.as_ref().map(|tls| tls.of_server(&format!("{name}.{}.{namespace}.svc", self.service)));
+        let tls =
+            self.tls.as_ref().map(|tls| tls.of_server(&format!("{name}.{}.{namespace}.svc", self.service)));
         let url = format!("{scheme}://{address}:2379");
         let dialled = timeout(CONNECT, Client::connect(&url, tls.as_ref(), DEADLINE)).await;
-        dialled.unwrap_or_else(|_| Err(EtcdError::Unreachable(format!("{address}: no connection in {CONNECT:?}"))))
+        dialled.unwrap_or_else(|_| {
+            Err(EtcdError::Unreachable(format!("{address}: no connection in {CONNECT:?}")))
+        })
     }
 }
 
@@ -147,7 +150,8 @@ impl Endpoints {
     pub(crate) async fn all(&self, prefix: &str) -> Result<RangeResponse, String> {
         const PAGE: i64 = 2000;
         let pods = self.in_order();
-        let client = self.client(pods.first().ok_or("no endpoint is known")?).await.map_err(|it| it.to_string())?;
+        let client =
+            self.client(pods.first().ok_or("no endpoint is known")?).await.map_err(|it| it.to_string())?;
         // The first key that does not begin with it: keys are of plain letters.
         let end: Vec<u8> = prefix.bytes().chain([0xff]).collect();
         let mut whole = RangeResponse::default();

@@ -184,10 +184,7 @@ mod tests {
             told([5, 6], (5, true), ALL),
             ["a read saw revision 5, though 6 was acknowledged before it began"]
         );
-        assert_eq!(
-            told([5, 6], (6, false), ALL),
-            ["a read did not find write 2, which was acknowledged"]
-        );
+        assert_eq!(told([5, 6], (6, false), ALL), ["a read did not find write 2, which was acknowledged"]);
     }
 
     #[test]

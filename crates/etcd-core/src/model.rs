@@ -1,0 +1,376 @@
+//! A small model for tests of `decide`: it carries plans out, and plays Kubernetes and etcd by their rules. It knows what is really
+//! on each disk, and objects when a plan would break something.
+
+mod etcd;
+mod observe;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use etcd_types::{EtcdClusterSpec, EtcdClusterStatus};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use self::etcd::{Disk, Etcd};
+use crate::{
+    ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Start, Step, Template, Version,
+    Waiting, decide, quorum::quorum,
+};
+
+pub(crate) struct Model {
+    pub(crate) spec: EtcdClusterSpec,
+    pub(crate) status: EtcdClusterStatus,
+    pub(crate) latch: Option<Latch>,
+    pub(crate) uid: u64,
+    pub(crate) deleting: bool,
+    pub(crate) held: bool,
+    pub(crate) now: Timestamp,
+    pub(crate) boxes: BTreeMap<Serial, Box>,
+    /// Claims of an earlier cluster of this name.
+    pub(crate) earlier: BTreeMap<Serial, ClaimModel>,
+    pub(crate) disks: BTreeMap<String, Disk>,
+    pub(crate) etcd: Etcd,
+    /// Versions whose image cannot be pulled.
+    pub(crate) no_image: BTreeSet<Version>,
+    /// Settings that etcd does not start with.
+    pub(crate) bad_argument: Option<&'static str>,
+    pub(crate) dead_nodes: BTreeSet<String>,
+    /// Whether the operator reaches the members.
+    pub(crate) reachable: bool,
+    /// Whether nodes have room for pods.
+    pub(crate) room: usize,
+    pub(crate) certificate_problems: Vec<String>,
+    pub(crate) upgrade_hold: Option<String>,
+    made: u64,
+    /// Claims that were deleted.
+    pub(crate) deleted_claims: Vec<Serial>,
+}
+
+/// What Kubernetes has for one number.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Box {
+    pub(crate) stateful_set: Option<(String, Template)>,
+    pub(crate) pod: Option<PodModel>,
+    pub(crate) claim: Option<ClaimModel>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct PodModel {
+    pub(crate) uid: String,
+    pub(crate) template: Template,
+    pub(crate) created: Timestamp,
+    pub(crate) node: Option<String>,
+    pub(crate) running: bool,
+    pub(crate) hangs: bool,
+    pub(crate) restarts: u32,
+    pub(crate) exit: Option<Exit>,
+    pub(crate) waiting: Option<Waiting>,
+    pub(crate) unschedulable: Option<String>,
+    pub(crate) serving_since: Option<Timestamp>,
+    /// With `Medium::Memory`: the disk is the pod's.
+    pub(crate) in_memory: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct ClaimModel {
+    pub(crate) uid: String,
+    pub(crate) phase: ClaimPhase,
+    pub(crate) state: ClaimState,
+    pub(crate) cluster_id: Option<ClusterId>,
+    pub(crate) version: Option<Version>,
+    pub(crate) node: Option<String>,
+}
+
+impl Model {
+    pub(crate) fn new(spec: Value) -> Self {
+        Self {
+            spec: serde_json::from_value(spec).unwrap(),
+            status: EtcdClusterStatus::default(),
+            latch: None,
+            uid: 1,
+            deleting: false,
+            held: false,
+            now: "2026-11-16T03:00:00Z".parse().unwrap(),
+            boxes: BTreeMap::new(),
+            earlier: BTreeMap::new(),
+            disks: BTreeMap::new(),
+            etcd: Etcd::default(),
+            no_image: BTreeSet::new(),
+            bad_argument: None,
+            dead_nodes: BTreeSet::new(),
+            reachable: true,
+            room: usize::MAX,
+            certificate_problems: Vec::new(),
+            upgrade_hold: None,
+            made: 0,
+            deleted_claims: Vec::new(),
+        }
+    }
+
+    /// A cluster of this size and version that serves.
+    pub(crate) fn running(size: i32, version: &str) -> Self {
+        let mut model = Self::new(json!({"size": size, "version": version}));
+        assert!(model.settle(), "{:#?}", model.status);
+        model
+    }
+
+    pub(crate) fn pass(&mut self, seconds: i64) {
+        self.now += SignedDuration::from_secs(seconds);
+    }
+
+    fn fresh(&mut self, what: &str) -> String {
+        self.made += 1;
+        format!("{what}-{}", self.made)
+    }
+
+    /// Decides, and carries out the first `effects` of it; all of them unless said otherwise.
+    pub(crate) fn reconcile_part(&mut self, effects: usize) -> Plan {
+        let picture = self.picture();
+        let plan = decide(&picture, self.now);
+        self.check(&plan);
+        let mut left = effects;
+        let mut go = || {
+            let may = left > 0;
+            left = left.saturating_sub(1);
+            may
+        };
+        if let Some(objects) = &plan.objects {
+            if go() {
+                let before = self.latch.as_ref().and_then(|latch| latch.cluster_id);
+                assert!(before.is_none() || objects.latch.cluster_id == before, "the latch forgot:\n{plan}");
+                self.latch = Some(objects.latch.clone());
+            }
+            for wish in &objects.claims {
+                if go() {
+                    self.apply_claim(wish);
+                }
+            }
+            for wish in &objects.members {
+                if go() {
+                    self.apply_member(wish.serial, &wish.template);
+                }
+            }
+        }
+        if let Some(step) = plan.step.as_ref().filter(|_| go()) {
+            self.take(step);
+        }
+        if go() {
+            let conditions = self.status.conditions.take();
+            self.status = EtcdClusterStatus { conditions, ..plan.status.clone() };
+            self.held = plan.hold;
+        }
+        plan
+    }
+
+    pub(crate) fn reconcile(&mut self) -> Plan {
+        self.reconcile_part(usize::MAX)
+    }
+
+    fn apply_claim(&mut self, wish: &crate::ClaimWish) {
+        if let Some(earlier) = self.earlier.remove(&wish.serial) {
+            assert!(!wish.create, "an earlier claim would be overwritten");
+            self.boxes.entry(wish.serial).or_default().claim = Some(earlier);
+        }
+        let uid = self.fresh("claim");
+        let entry = self.boxes.entry(wish.serial).or_default();
+        if entry.claim.is_none() && wish.create {
+            let state = ClaimState::Member;
+            entry.claim = Some(ClaimModel { uid, phase: ClaimPhase::Pending, state, cluster_id: None, version: None, node: None });
+        }
+        if let Some(claim) = &mut entry.claim {
+            claim.cluster_id = wish.cluster_id;
+            claim.version = wish.version;
+            claim.state = wish.detached.map_or(ClaimState::Member, |since| ClaimState::Detached { since });
+        }
+    }
+
+    fn apply_member(&mut self, serial: Serial, template: &Template) {
+        let uid = self.fresh("sts");
+        let entry = self.boxes.entry(serial).or_default();
+        let uid = entry.stateful_set.as_ref().map_or(uid, |(uid, _)| uid.clone());
+        entry.stateful_set = Some((uid, template.clone()));
+    }
+
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::AddLearner { serial, .. } => self.etcd.add(*serial),
+            Step::Promote { id, .. } => self.etcd.promote(*id),
+            Step::RemoveMember { id, .. } => self.etcd.remove(*id),
+            Step::MoveLeader { to, .. } => self.etcd.leader = Some(*to),
+            Step::RestartPod { serial, pod_uid, .. } => {
+                let entry = self.boxes.entry(*serial).or_default();
+                assert_eq!(entry.pod.as_ref().map(|pod| &pod.uid), Some(pod_uid));
+                entry.pod = None;
+            }
+            Step::DeleteStatefulSet { serial, .. } => {
+                let entry = self.boxes.entry(*serial).or_default();
+                (entry.stateful_set, entry.pod) = (None, None);
+            }
+            Step::DeleteClaim { serial, .. } => {
+                self.boxes.entry(*serial).or_default().claim = None;
+                self.deleted_claims.push(*serial);
+            }
+            Step::Downgrade { action: DowngradeAction::Enable, target, .. } => {
+                self.etcd.downgrade = Some(format!("{target}.0").parse().unwrap());
+            }
+            Step::Downgrade { action: DowngradeAction::Cancel, .. } => self.etcd.downgrade = None,
+        }
+    }
+
+    /// What must hold of every plan, whatever happened before.
+    fn check(&self, plan: &Plan) {
+        let latched = self.latch.as_ref().and_then(|latch| latch.cluster_id).is_some();
+        let wishes = || plan.objects.iter().flat_map(|objects| &objects.members);
+        let founds = wishes().any(|wish| matches!(wish.template.start, Start::Found { .. }));
+        assert!(!(founds && latched), "`new` after the latch:\n{plan}");
+        for wish in plan.objects.iter().flat_map(|objects| &objects.claims).filter(|wish| wish.create) {
+            let has_data = self.etcd.has_started(wish.serial);
+            assert!(!has_data, "an empty claim for member {}, which has started:\n{plan}", wish.serial);
+        }
+        let Some(step) = &plan.step else { return };
+        if plan.status.phase != Some(etcd_types::Phase::Deleting) {
+            let known = self.status.operation.as_ref().map(|known| (known.kind, known.target.clone()));
+            let now = plan.status.operation.as_ref().map(|now| (now.kind, now.target.clone()));
+            assert_eq!(known, now, "a step of what is not on record:\n{plan}");
+        }
+        if step.changes_membership() {
+            assert!(self.reachable && self.has_quorum(), "membership without a quorum:\n{plan}");
+        }
+        let serving = self.serving();
+        let voters = self.etcd.voters();
+        match step {
+            Step::AddLearner { serial, .. } => {
+                assert_eq!(self.etcd.learners(), 0, "a second learner:\n{plan}");
+                assert!(!self.etcd.ever.contains(serial), "a number is used twice:\n{plan}");
+            }
+            Step::RestartPod { serial, .. } if serving.contains(serial) => {
+                let left = serving.len() - 1;
+                assert!(left >= quorum(voters.len()) || voters.len() == 1, "quorum broken:\n{plan}");
+                let leads = self.etcd.leader == Some(*serial);
+                assert!(!leads || voters.len() == 1, "the leader was not moved:\n{plan}");
+            }
+            Step::RemoveMember { serial: Some(serial), .. } if voters.contains(serial) => {
+                let left = serving.iter().filter(|other| *other != serial).count();
+                assert!(left >= quorum(voters.len() - 1), "quorum broken:\n{plan}");
+                assert!(self.etcd.leader != Some(*serial) || !serving.contains(serial), "the leader was removed:\n{plan}");
+            }
+            Step::DeleteStatefulSet { serial, .. } => {
+                assert!(!self.etcd.is_member(*serial), "a member's StatefulSet:\n{plan}");
+            }
+            Step::DeleteClaim { serial, .. } => {
+                let consent = self.spec.deletion_policy.volumes == etcd_types::VolumePolicy::Delete;
+                assert!(consent, "a claim is deleted without consent:\n{plan}");
+                assert!(self.deleting || !self.etcd.is_member(*serial), "a member's claim:\n{plan}");
+            }
+            _ => {}
+        }
+    }
+
+    /// A kind world, until nothing changes any more. Returns whether it came to rest.
+    pub(crate) fn settle(&mut self) -> bool {
+        for _ in 0..200 {
+            let before = format!("{:?} {:?} {:?}", self.boxes, self.etcd, self.status.operation);
+            self.reconcile();
+            self.live();
+            let same = before == format!("{:?} {:?} {:?}", self.boxes, self.etcd, self.status.operation);
+            self.pass(2);
+            if same && self.status.operation.is_none() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What happens until it rests, a line for each operation, step, refusal and phase.
+    pub(crate) fn story(&mut self) -> String {
+        let mut told: Vec<String> = Vec::new();
+        let mut operation = self.status.operation.as_ref().map(|known| format!("{:?} {}", known.kind, known.target));
+        for _ in 0..150 {
+            let plan = self.reconcile();
+            told.extend(plan.refusals.iter().map(|refusal| format!("refuse {refusal}")));
+            let now = plan.status.operation.as_ref().map(|known| format!("{:?} {}", known.kind, known.target));
+            if now != operation {
+                told.push(now.clone().unwrap_or_else(|| "rest".into()));
+                operation = now;
+            }
+            told.extend(plan.step.as_ref().map(|step| format!("  {step}")));
+            self.live();
+            self.pass(2);
+        }
+        let mut once: Vec<String> = Vec::new();
+        for line in told {
+            if !(line.starts_with("refuse") && once.contains(&line)) && once.last() != Some(&line) {
+                once.push(line);
+            }
+        }
+        let phase = self.status.phase.map(|phase| format!("{phase:?}: ")).unwrap_or_default();
+        once.push(format!("{phase}{}", self.status.message.as_deref().unwrap_or_default()));
+        once.join("\n")
+    }
+
+    // What happens to it.
+
+    pub(crate) fn edit(&mut self, change: impl FnOnce(&mut EtcdClusterSpec)) {
+        change(&mut self.spec);
+    }
+
+    pub(crate) fn kill_pod(&mut self, serial: u64) {
+        if let Some(entry) = self.boxes.get_mut(&Serial(serial)) {
+            entry.pod = None;
+        }
+    }
+
+    pub(crate) fn lose_claim(&mut self, serial: u64) {
+        if let Some(entry) = self.boxes.get_mut(&Serial(serial)) {
+            (entry.pod, entry.claim) = (None, None);
+        }
+    }
+
+    pub(crate) fn empty_disk(&mut self, serial: u64) {
+        if let Some(claim) = self.boxes.get(&Serial(serial)).and_then(|entry| entry.claim.clone()) {
+            self.disks.remove(&claim.uid);
+        }
+        self.kill_pod(serial);
+    }
+
+    pub(crate) fn hang(&mut self, serial: u64) {
+        if let Some(pod) = self.boxes.get_mut(&Serial(serial)).and_then(|entry| entry.pod.as_mut()) {
+            pod.hangs = true;
+        }
+    }
+
+    pub(crate) fn kill_node(&mut self, serial: u64) {
+        self.dead_nodes.insert(node_of(Serial(serial)));
+    }
+
+    /// Another cluster's data is mounted under a member.
+    pub(crate) fn foreign_disk(&mut self, serial: u64) {
+        if let Some(claim) = self.boxes.get(&Serial(serial)).and_then(|entry| entry.claim.clone())
+            && let Some(disk) = self.disks.get_mut(&claim.uid)
+        {
+            disk.cluster_id = ClusterId(0xbad);
+        }
+        self.kill_pod(serial);
+    }
+
+    /// The EtcdCluster is deleted and made again under the same name; what it owned is gone.
+    pub(crate) fn recreate(&mut self) {
+        self.uid += 1;
+        let boxes = std::mem::take(&mut self.boxes);
+        self.earlier = boxes.into_iter().filter_map(|(serial, entry)| Some((serial, entry.claim?))).collect();
+        (self.latch, self.status, self.deleting) = (None, EtcdClusterStatus::default(), false);
+    }
+
+    /// The members that vote, by number.
+    pub(crate) fn members(&self) -> Vec<u64> {
+        self.etcd.voters().iter().map(|serial| serial.0).collect()
+    }
+
+    pub(crate) fn versions(&self) -> Vec<String> {
+        let pods = self.boxes.values().filter_map(|entry| entry.pod.as_ref());
+        pods.map(|pod| pod.template.version.to_string()).collect()
+    }
+}
+
+pub(crate) fn node_of(serial: Serial) -> String {
+    format!("node-{serial}")
+}

@@ -1,0 +1,133 @@
+//! The model's picture of itself, as the operator would take it.
+
+use std::collections::BTreeMap;
+
+use super::{Box, ClaimModel, Model, PodModel};
+use crate::{
+    Certificates, Claim, Cluster, Endpoint, Etcd, Listed, Member, Names, Node, NodeState, Picture, Pod, Serial,
+    StatefulSet, Unreachable,
+};
+
+impl Model {
+    pub(crate) fn picture(&self) -> Picture {
+        Picture {
+            cluster: Cluster {
+                namespace: "default".into(),
+                name: "db".into(),
+                uid: format!("uid-{}", self.uid),
+                generation: Some(1),
+                deleting: self.deleting,
+            },
+            spec: self.spec.clone(),
+            status: self.status.clone(),
+            latch: self.latch.clone(),
+            members: self.boxes.iter().filter(|(_, entry)| !entry.is_empty()).map(|(serial, entry)| (*serial, self.member(*serial, entry))).collect(),
+            earlier: self.earlier.iter().map(|(serial, claim)| (*serial, self.claim(claim))).collect(),
+            etcd: self.answers(),
+            certificates: Certificates { problems: self.certificate_problems.clone(), first_to_end: None },
+            upgrade_hold: self.upgrade_hold.clone(),
+            blocked: Vec::new(),
+        }
+    }
+
+    fn member(&self, serial: Serial, entry: &Box) -> Member {
+        let stateful_set = entry.stateful_set.as_ref().map(|(uid, template)| StatefulSet {
+            uid: uid.clone(),
+            deleting: false,
+            template: Some(template.clone()),
+        });
+        Member {
+            stateful_set,
+            pod: entry.pod.as_ref().map(|pod| self.pod_view(serial, pod)),
+            claim: entry.claim.as_ref().map(|claim| self.claim(claim)),
+        }
+    }
+
+    fn pod_view(&self, serial: Serial, pod: &PodModel) -> Pod {
+        let foreign = self.disk(serial).is_some_and(|disk| Some(disk.cluster_id) != self.etcd.cluster_id);
+        Pod {
+            uid: pod.uid.clone(),
+            deleting: false,
+            ready: self.serving().contains(&serial) || (pod.running && foreign && self.etcd.cluster_id.is_some()),
+            running: pod.running,
+            created: Some(pod.created),
+            waiting: pod.waiting.clone(),
+            unschedulable: pod.unschedulable.clone(),
+            restarts: pod.restarts,
+            last_exit: pod.exit.clone(),
+            node: pod.node.as_deref().map(|name| self.node(name)),
+            template: Some(pod.template.fingerprint()),
+            start: Some(pod.template.start.fingerprint()),
+        }
+    }
+
+    fn node(&self, name: &str) -> Node {
+        let state = if self.dead_nodes.contains(name) { NodeState::NotReady } else { NodeState::Ready };
+        Node { name: name.to_owned(), state }
+    }
+
+    fn claim(&self, claim: &ClaimModel) -> Claim {
+        Claim {
+            uid: claim.uid.clone(),
+            deleting: false,
+            phase: claim.phase,
+            ours: true,
+            state: claim.state,
+            cluster_id: claim.cluster_id,
+            version: claim.version,
+            node: claim.node.as_deref().map(|name| self.node(name)),
+        }
+    }
+
+    fn answers(&self) -> Etcd {
+        let running = self.boxes.iter().filter(|(_, entry)| entry.pod.as_ref().is_some_and(|pod| pod.running));
+        let endpoints: BTreeMap<_, _> = running.map(|(serial, entry)| (*serial, self.answer(*serial, entry))).collect();
+        let names = Names { namespace: "default", cluster: "db", tls: self.spec.tls.mode };
+        let list = self.etcd.members.iter().map(|member| Listed {
+            id: member.id,
+            name: if member.started { names.member(member.serial) } else { String::new() },
+            peer_urls: vec![names.peer_url(member.serial)],
+            client_urls: if member.started { vec![names.client_url(member.serial)] } else { Vec::new() },
+            learner: member.learner,
+        });
+        let members = (self.reachable && self.has_quorum()).then(|| list.collect());
+        Etcd { endpoints, members, alarms: Vec::new() }
+    }
+
+    fn answer(&self, serial: Serial, entry: &Box) -> Result<Endpoint, Unreachable> {
+        let pod = entry.pod.as_ref().filter(|pod| self.reachable && !pod.hangs);
+        let (Some(pod), Some(disk)) = (pod, self.disk(serial)) else {
+            return Err(Unreachable("no answer within 1 s".into()));
+        };
+        if self.etcd.cluster_id.is_none() {
+            return Err(Unreachable("waits for its peers".into()));
+        }
+        let learner = self.etcd.members.iter().any(|member| member.serial == serial && member.learner);
+        let leader = self.etcd.members.iter().find(|member| Some(member.serial) == self.etcd.leader);
+        let gates = pod.template.version.minor >= crate::Minor(3, 6);
+        Ok(Endpoint {
+            cluster_id: disk.cluster_id,
+            member_id: disk.member,
+            version: Some(pod.template.version),
+            leader: leader.map(|leader| leader.id),
+            learner,
+            serves: self.serving().contains(&serial),
+            raft_term: 2,
+            raft_index: 100,
+            raft_applied_index: 100,
+            db_size: 20_000,
+            db_size_in_use: 10_000,
+            db_quota: None,
+            storage_version: self.storage_minor(serial).filter(|_| gates).map(|minor| format!("{minor}.0")),
+            downgrade: self.etcd.downgrade.filter(|_| gates).map(|version| version.to_string()),
+            errors: Vec::new(),
+            since: pod.serving_since,
+        })
+    }
+}
+
+impl Box {
+    fn is_empty(&self) -> bool {
+        self.stateful_set.is_none() && self.pod.is_none() && self.claim.is_none()
+    }
+}

@@ -1,0 +1,186 @@
+//! Whatever happens, in whatever order, and wherever the operator crashes: every plan keeps its invariants (`Model::check`), and a
+//! kind world comes to rest with what the user asked for.
+
+use etcd_types::{EtcdClusterStatus, LogLevel, Phase, VolumePolicy};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::{Serial, model::Model};
+
+#[derive(Debug, Clone)]
+enum Happens {
+    Size(i32),
+    Version(&'static str),
+    Setting(bool),
+    Paused(bool),
+    DeleteVolumes(bool),
+    KillPod(usize),
+    LoseClaim(usize),
+    EmptyDisk(usize),
+    Hang(usize),
+    KillNode(usize),
+    NodesBack,
+    Unreachable(bool),
+    StatusWiped,
+    /// The operator crashes after so many effects of its plan.
+    ReconcilePart(usize),
+    Reconcile,
+    Live,
+    Time(i64),
+}
+
+fn happens() -> impl Strategy<Value = Happens> {
+    use Happens::*;
+    prop_oneof![
+        2 => prop::sample::select(vec![1, 3, 5]).prop_map(Size),
+        2 => prop::sample::select(vec!["3.5.35", "3.6.16", "3.6.99", "3.7.3", "9.9.9"]).prop_map(Version),
+        1 => any::<bool>().prop_map(Setting),
+        1 => any::<bool>().prop_map(Paused),
+        1 => any::<bool>().prop_map(DeleteVolumes),
+        2 => (0_usize..6).prop_map(KillPod),
+        1 => (0_usize..6).prop_map(LoseClaim),
+        1 => (0_usize..6).prop_map(EmptyDisk),
+        1 => (0_usize..6).prop_map(Hang),
+        1 => (0_usize..6).prop_map(KillNode),
+        1 => Just(NodesBack),
+        1 => any::<bool>().prop_map(Unreachable),
+        1 => Just(StatusWiped),
+        4 => (0_usize..6).prop_map(ReconcilePart),
+        12 => Just(Reconcile),
+        10 => Just(Live),
+        4 => (1_i64..400).prop_map(Time),
+    ]
+}
+
+/// Somebody who is there.
+fn some(model: &Model, at: usize) -> Option<u64> {
+    let all: Vec<Serial> = model.boxes.keys().copied().collect();
+    all.get(at % all.len().max(1)).map(|serial| serial.0)
+}
+
+/// The world may take one member's data, or stop some; it may not take a quorum's data, as nobody could mend that.
+fn may_lose_data(model: &Model, serial: u64) -> bool {
+    let serving = model.serving();
+    let voters = model.etcd.voters().len();
+    serving.iter().filter(|other| other.0 != serial).count() > voters / 2
+}
+
+fn apply(model: &mut Model, happens: &Happens) {
+    match happens.clone() {
+        Happens::Size(size) => model.edit(|spec| spec.size = size),
+        Happens::Version(version) => model.edit(|spec| spec.version = version.into()),
+        Happens::Setting(debug) => {
+            model.edit(|spec| spec.etcd.log_level = if debug { LogLevel::Debug } else { LogLevel::Info });
+        }
+        Happens::Paused(paused) => model.edit(|spec| spec.paused = paused),
+        Happens::DeleteVolumes(delete) => model.edit(|spec| {
+            spec.deletion_policy.volumes = if delete { VolumePolicy::Delete } else { VolumePolicy::Retain };
+        }),
+        Happens::KillPod(at) => {
+            if let Some(serial) = some(model, at) {
+                model.kill_pod(serial);
+                model.live();
+            }
+        }
+        Happens::LoseClaim(at) => {
+            if let Some(serial) = some(model, at).filter(|serial| may_lose_data(model, *serial)) {
+                model.lose_claim(serial);
+                model.live();
+            }
+        }
+        Happens::EmptyDisk(at) => {
+            if let Some(serial) = some(model, at).filter(|serial| may_lose_data(model, *serial)) {
+                model.empty_disk(serial);
+                model.live();
+            }
+        }
+        Happens::Hang(at) => {
+            if let Some(serial) = some(model, at).filter(|serial| may_lose_data(model, *serial)) {
+                model.hang(serial);
+                model.live();
+            }
+        }
+        Happens::KillNode(at) => {
+            if let Some(serial) = some(model, at) {
+                model.kill_node(serial);
+                model.live();
+            }
+        }
+        Happens::NodesBack => model.dead_nodes.clear(),
+        Happens::Unreachable(not) => model.reachable = !not,
+        Happens::StatusWiped => model.status = EtcdClusterStatus::default(),
+        Happens::ReconcilePart(effects) => drop(model.reconcile_part(effects)),
+        Happens::Reconcile => drop(model.reconcile()),
+        Happens::Live => model.live(),
+        Happens::Time(seconds) => model.pass(seconds),
+    }
+}
+
+fn model() -> Model {
+    let mut model = Model::new(json!({"size": 3, "version": "3.5.35"}));
+    model.no_image.insert("3.6.99".parse().unwrap());
+    model
+}
+
+/// The world becomes kind again.
+fn calm(model: &mut Model) {
+    model.dead_nodes.clear();
+    model.reachable = true;
+    model.edit(|spec| {
+        spec.paused = false;
+        spec.remediation.max_replacements_per_hour = 100;
+    });
+    model.live();
+    model.pass(700);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn plans_keep_their_invariants_and_a_kind_world_comes_to_rest(history in prop::collection::vec(happens(), 0..120)) {
+        let mut model = model();
+        for what in &history {
+            apply(&mut model, what);
+        }
+        calm(&mut model);
+        // What can be run: the lowest version that anybody has, so that no way is refused.
+        let version = model.etcd.minor.map_or("3.5.35", |minor| match minor.1 { 5 => "3.5.35", 6 => "3.6.16", _ => "3.7.3" });
+        model.edit(|spec| spec.version = version.into());
+        prop_assert!(model.settle(), "no rest: {:#?}", model.status);
+        prop_assert_eq!(model.status.phase, Some(Phase::Healthy), "{:#?}", model.status);
+        prop_assert_eq!(model.members().len(), usize::try_from(model.spec.size).unwrap());
+        prop_assert!(model.versions().iter().all(|runs| runs == version), "{:?}", model.versions());
+    }
+
+    #[test]
+    fn a_reverted_spec_is_always_acted_on(history in prop::collection::vec(happens(), 0..40), bad in any::<bool>()) {
+        let mut model = model();
+        prop_assert!(model.settle());
+        for what in history.iter().filter(|what| !matches!(what, Happens::Version(_))) {
+            apply(&mut model, what);
+        }
+        calm(&mut model);
+        prop_assert!(model.settle(), "no rest: {:#?}", model.status);
+        // The user breaks it, in one way or the other …
+        if bad {
+            model.edit(|spec| spec.version = "3.6.99".into());
+        } else {
+            model.bad_argument = Some("max-txn-ops");
+            model.edit(|spec| drop(spec.etcd.extra_args.insert("max-txn-ops".into(), "1".into())));
+        }
+        for _ in 0..40 {
+            model.reconcile();
+            model.live();
+            model.pass(2);
+        }
+        // … and takes it back.
+        model.edit(|spec| {
+            spec.version = "3.5.35".into();
+            spec.etcd.extra_args.clear();
+        });
+        prop_assert!(model.settle(), "no rest: {:#?}", model.status);
+        prop_assert_eq!(model.status.phase, Some(Phase::Healthy), "{:#?}", model.status);
+        prop_assert!(model.versions().iter().all(|runs| runs == "3.5.35"), "{:?}", model.versions());
+    }
+}

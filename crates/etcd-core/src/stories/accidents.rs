@@ -1,0 +1,186 @@
+//! Members that go missing, by cause.
+
+use etcd_types::EtcdClusterStatus;
+use expect_test::expect;
+use serde_json::json;
+
+use crate::{Serial, model::Model};
+
+#[test]
+fn a_lost_pod_comes_back_without_us() {
+    let mut model = Model::running(3, "3.6.16");
+    model.kill_pod(2);
+    expect!["Healthy: 3 of 3 members serve etcd 3.6.16"].assert_eq(&model.story());
+    assert_eq!(model.members(), [1, 2, 3]);
+}
+
+#[test]
+fn a_member_whose_claim_is_gone_is_replaced_at_once() {
+    let mut model = Model::running(3, "3.6.16");
+    model.lose_claim(2);
+    let begun = model.now;
+    model.live();
+    while model.members() != [1, 3, 4] {
+        model.reconcile();
+        model.live();
+        model.pass(1);
+    }
+    let took = model.now.duration_since(begun).as_secs();
+    assert!(took <= 10, "{took} s");
+    expect![[r#"
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+}
+
+#[test]
+fn a_founder_with_an_empty_disk_never_founds_again() {
+    let mut model = Model::running(3, "3.6.16");
+    model.empty_disk(3);
+    expect![[r#"
+        Replace db-3
+          remove member 3: it has an empty disk
+          delete the StatefulSet of member 3: it is no member of the cluster
+          add member 4 as a learner
+          promote member 4
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    assert!(model.boxes[&Serial(3)].claim.is_some(), "the old volume is kept");
+}
+
+#[test]
+fn a_hung_process_is_restarted_after_a_while() {
+    let mut model = Model::running(3, "3.6.16");
+    model.hang(2);
+    expect![[r#"
+        Restart db-2
+          restart the pod of member 2: it runs and does not serve
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+}
+
+#[test]
+fn a_member_on_a_dead_node_is_replaced_after_a_while_and_its_volume_kept() {
+    let mut model = Model::running(3, "3.6.16");
+    model.kill_node(1);
+    model.live();
+    expect!["Degraded: 2 of 3 members serve etcd 3.6.16; db-1 was on the node node-1, which is not ready"].assert_eq(&model.story());
+    assert!(model.boxes[&Serial(1)].claim.is_some());
+}
+
+#[test]
+fn the_data_of_another_cluster_stops_everything_and_is_replaced_after_a_while() {
+    let mut model = Model::running(3, "3.6.16");
+    model.foreign_disk(2);
+    model.live();
+    model.edit(|spec| spec.size = 5);
+    model.reconcile();
+    let plan = model.reconcile();
+    assert!(plan.step.is_none(), "{plan}");
+    expect!["db-2 answers for the cluster bad, and ours is 57bba302: nothing else is changed while it does. Its volume holds data of another cluster"].assert_eq(plan.status.message.as_deref().unwrap());
+    expect!["Conflict: db-2 answers for the cluster bad, and ours is 57bba302: nothing else is changed while it does. Its volume holds data of another cluster"].assert_eq(&model.story());
+}
+
+#[test]
+fn so_many_within_an_hour_are_replaced_and_no_more() {
+    let mut model = Model::running(3, "3.6.16");
+    model.edit(|spec| spec.remediation.max_replacements_per_hour = 1);
+    model.empty_disk(3);
+    model.story();
+    model.empty_disk(4);
+    expect!["Degraded: 2 of 3 members serve etcd 3.6.16; db-4 has an empty disk"].assert_eq(&model.story());
+    model.pass(3600);
+    expect![[r#"
+        Replace db-4
+          remove member 4: it has an empty disk
+          delete the StatefulSet of member 4: it is no member of the cluster
+          add member 5 as a learner
+          promote member 5
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+}
+
+#[test]
+fn a_lost_quorum_is_explained_and_nobody_is_removed() {
+    let mut model = Model::running(3, "3.6.16");
+    model.kill_node(1);
+    model.kill_node(2);
+    model.live();
+    model.pass(3600);
+    expect!["QuorumLost: too few members serve, so nothing can be written, and nobody is added or removed: 0 of 3 members serve etcd 3.6.16; db-1 was on the node node-1, which is not ready; db-2 was on the node node-2, which is not ready; db-3 runs and does not serve."].assert_eq(&model.story());
+    assert_eq!(model.members(), [1, 2, 3]);
+    model.dead_nodes.clear();
+    assert!(model.settle());
+}
+
+#[test]
+fn when_nobody_can_be_reached_nothing_is_changed() {
+    let mut model = Model::running(3, "3.6.16");
+    model.reachable = false;
+    model.edit(|spec| {
+        spec.size = 5;
+        spec.version = "3.7.3".into();
+    });
+    model.pass(3600);
+    expect!["Unknown: no member can be reached from here, though pods are ready: check the network between the operator and the members. Nothing is changed meanwhile."].assert_eq(&model.story());
+}
+
+#[test]
+fn whole_clusters_come_back_with_their_data() {
+    let mut model = Model::running(3, "3.6.16");
+    for serial in [1, 2, 3] {
+        model.kill_pod(serial);
+    }
+    expect!["Healthy: 3 of 3 members serve etcd 3.6.16"].assert_eq(&model.story());
+    for entry in model.boxes.values_mut() {
+        (entry.stateful_set, entry.pod) = (None, None);
+    }
+    model.etcd.leader = None;
+    expect!["Healthy: 3 of 3 members serve etcd 3.6.16"].assert_eq(&model.story());
+    assert_eq!(model.members(), [1, 2, 3]);
+}
+
+#[test]
+fn a_wiped_status_is_learned_again_and_nothing_is_founded() {
+    let mut model = Model::running(3, "3.6.16");
+    let before = model.status.clone();
+    model.status = EtcdClusterStatus::default();
+    assert!(model.settle());
+    assert_eq!((model.status.cluster_id.clone(), model.status.latest_serial), (before.cluster_id, before.latest_serial));
+    model.status = EtcdClusterStatus::default();
+    model.latch = None;
+    model.kill_pod(1);
+    expect!["Healthy: 3 of 3 members serve etcd 3.6.16"].assert_eq(&model.story());
+}
+
+#[test]
+fn a_learner_that_cannot_start_waits_for_room_and_can_be_taken_back() {
+    let mut model = Model::running(3, "3.6.16");
+    model.room = 3;
+    model.edit(|spec| spec.size = 5);
+    expect![[r#"
+        ScaleOut 5 members
+          add member 4 as a learner
+        Scaling: db-4 finds no node: 0/3 nodes are available; then it catches up, and votes"#]].assert_eq(&model.story());
+    model.edit(|spec| spec.size = 3);
+    expect![[r#"
+        ScaleIn 3 members
+          remove member 4: it is not needed any more
+          delete the StatefulSet of member 4: it is no member of the cluster
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+}
+
+#[test]
+fn a_member_in_memory_that_lost_its_pod_is_replaced() {
+    let mut model = Model::new(json!({"size": 3, "version": "3.6.16", "storage": {"size": "1Gi", "medium": "Memory"}}));
+    assert!(model.settle());
+    model.kill_pod(2);
+    expect![[r#"
+        Replace db-2
+          remove member 2: it has an empty disk
+          delete the StatefulSet of member 2: it is no member of the cluster
+          add member 4 as a learner
+          promote member 4
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+}

@@ -1,0 +1,256 @@
+//! Creating, growing, shrinking, deleting.
+
+use etcd_types::{ExistingVolumes, VolumePolicy};
+use expect_test::expect;
+use serde_json::json;
+
+use super::spec;
+use crate::{Serial, model::Model};
+
+#[test]
+fn founders_are_on_record_before_they_start_and_start_together() {
+    let mut model = Model::new(spec(3, "3.6.16"));
+    expect![[r#"
+        Found 3 members, Starting: db-1 is being made; db-2 is being made; db-3 is being made
+        look again in 1 s: whether the members found each other
+    "#]].assert_eq(&model.reconcile().to_string());
+    expect![[r#"
+        Found 3 members, Starting: db-1 is being made; db-2 is being made; db-3 is being made
+        member 1: 3.6.16 new db-1,db-2,db-3
+        member 2: 3.6.16 new db-1,db-2,db-3
+        member 3: 3.6.16 new db-1,db-2,db-3
+        look again in 1 s: whether the members found each other
+    "#]].assert_eq(&model.reconcile().to_string());
+    model.live();
+    expect![[r#"
+        member 1: 3.6.16 existing
+        member 2: 3.6.16 existing
+        member 3: 3.6.16 existing
+    "#]].assert_eq(&model.reconcile().to_string());
+}
+
+#[test]
+fn every_size_is_founded() {
+    for size in [1, 3, 5, 7] {
+        let mut model = Model::new(spec(size, "3.6.16"));
+        let story = model.story();
+        let end = story.lines().last().unwrap();
+        assert_eq!(end, format!("Healthy: {size} of {size} members serve etcd 3.6.16"), "{story}");
+        assert_eq!(model.members(), (1..=u64::try_from(size).unwrap()).collect::<Vec<_>>());
+        assert_eq!(model.deleted_claims, []);
+    }
+}
+
+#[test]
+fn a_cluster_grows_by_learners_and_shrinks_by_the_highest_number_that_does_not_lead() {
+    let mut model = Model::running(1, "3.6.16");
+    model.edit(|spec| spec.size = 3);
+    expect![[r#"
+        ScaleOut 3 members
+          add member 2 as a learner
+          promote member 2
+          add member 3 as a learner
+          promote member 3
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    model.edit(|spec| spec.size = 5);
+    expect![[r#"
+        ScaleOut 5 members
+          add member 4 as a learner
+          promote member 4
+          add member 5 as a learner
+          promote member 5
+        rest
+        Healthy: 5 of 5 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    model.etcd.leader = Some(Serial(5));
+    model.edit(|spec| spec.size = 3);
+    expect![[r#"
+        ScaleIn 3 members
+          remove member 4: the cluster shrinks
+          delete the StatefulSet of member 4: it is no member of the cluster
+          remove member 3: the cluster shrinks
+          delete the StatefulSet of member 3: it is no member of the cluster
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    model.edit(|spec| spec.size = 1);
+    expect![[r#"
+        ScaleIn 1 members
+          remove member 2: the cluster shrinks
+          delete the StatefulSet of member 2: it is no member of the cluster
+          remove member 1: the cluster shrinks
+          delete the StatefulSet of member 1: it is no member of the cluster
+        rest
+        Healthy: 1 of 1 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+}
+
+#[test]
+fn a_size_that_changes_on_the_way_is_followed() {
+    let mut model = Model::running(3, "3.6.16");
+    model.edit(|spec| spec.size = 5);
+    while model.etcd.learners() == 0 {
+        model.reconcile();
+        model.live();
+        model.pass(2);
+    }
+    model.edit(|spec| spec.size = 3);
+    expect![[r#"
+        ScaleIn 3 members
+          remove member 4: it is not needed any more
+          delete the StatefulSet of member 4: it is no member of the cluster
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+}
+
+#[test]
+fn numbers_and_old_volumes_are_never_used_again() {
+    let mut model = Model::running(3, "3.6.16");
+    model.edit(|spec| spec.size = 1);
+    model.story();
+    model.edit(|spec| spec.size = 3);
+    model.story();
+    assert_eq!(model.members(), [1, 4, 5]);
+    assert_eq!(model.deleted_claims, []);
+    assert!(model.boxes[&Serial(2)].claim.is_some() && model.boxes[&Serial(3)].claim.is_some());
+}
+
+#[test]
+fn who_does_not_serve_leaves_first() {
+    let mut model = Model::running(5, "3.6.16");
+    model.kill_node(2);
+    model.live();
+    model.edit(|spec| spec.size = 3);
+    expect![[r#"
+        ScaleIn 3 members
+          remove member 2: the cluster shrinks
+          delete the StatefulSet of member 2: it is no member of the cluster
+          remove member 5: the cluster shrinks
+          delete the StatefulSet of member 5: it is no member of the cluster
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+}
+
+#[test]
+fn old_volumes_go_after_a_while_with_consent() {
+    let mut model = Model::running(3, "3.6.16");
+    model.edit(|spec| {
+        spec.size = 1;
+        spec.deletion_policy.volumes = VolumePolicy::Delete;
+    });
+    model.story();
+    assert_eq!(model.deleted_claims, []);
+    model.pass(24 * 3600);
+    model.story();
+    assert_eq!(model.deleted_claims, [Serial(2), Serial(3)]);
+    assert_eq!(model.members(), [1]);
+}
+
+#[test]
+fn founders_that_find_no_node_are_given_up_for_a_smaller_size() {
+    let mut model = Model::new(spec(5, "3.6.16"));
+    model.room = 2;
+    expect![[r#"
+        Found 5 members
+        Bootstrapping: db-1 runs and does not serve; db-2 runs and does not serve; db-3 finds no node: 0/3 nodes are available; db-4 finds no node: 0/3 nodes are available; db-5 finds no node: 0/3 nodes are available"#]].assert_eq(&model.story());
+    model.room = 9;
+    model.edit(|spec| spec.size = 3);
+    for entry in model.boxes.values_mut() {
+        entry.pod.as_mut().unwrap().unschedulable = Some("no room".into());
+    }
+    model.room = 0;
+    model.reconcile();
+    model.room = 9;
+    expect![[r#"
+          delete the StatefulSet of member 2: it is no member of the cluster
+        ScaleIn 3 members
+          remove member 5: the cluster shrinks
+          delete the StatefulSet of member 5: it is no member of the cluster
+          remove member 4: the cluster shrinks
+          delete the StatefulSet of member 4: it is no member of the cluster
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    assert_eq!(model.members(), [6, 7, 8]);
+}
+
+#[test]
+fn a_wrong_image_is_corrected_before_anything_exists() {
+    let mut model = Model::new(spec(3, "3.6.99"));
+    model.no_image.insert("3.6.99".parse().unwrap());
+    expect![[r#"
+        Found 3 members
+        Bootstrapping: db-1 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99; db-2 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99; db-3 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99"#]].assert_eq(&model.story());
+    model.edit(|spec| spec.version = "3.6.16".into());
+    expect!["Bootstrapping: db-1 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99; db-2 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99; db-3 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99"].assert_eq(&model.story());
+}
+
+#[test]
+fn a_deleted_cluster_keeps_its_volumes_and_one_of_the_same_name_takes_them_back() {
+    let mut model = Model::running(3, "3.6.16");
+    model.deleting = true;
+    let plan = model.reconcile();
+    assert!(!plan.hold && plan.step.is_none() && plan.objects.is_none());
+    model.recreate();
+    expect!["Healthy: 3 of 3 members serve etcd 3.6.16"].assert_eq(&model.story());
+    assert_eq!(model.members(), [1, 2, 3]);
+}
+
+#[test]
+fn a_cluster_of_the_same_name_can_begin_anew() {
+    let mut model = Model::running(3, "3.6.16");
+    model.recreate();
+    model.etcd = Default::default();
+    model.edit(|spec| spec.bootstrap.existing_volumes = ExistingVolumes::Ignore);
+    expect![[r#"
+        Found 3 members
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    assert_eq!(model.members(), [4, 5, 6]);
+    assert_eq!(model.earlier.len(), 3);
+}
+
+#[test]
+fn a_deleted_cluster_takes_its_volumes_along_with_consent_only() {
+    let mut model = Model::running(3, "3.6.16");
+    model.edit(|spec| {
+        spec.deletion_policy.volumes = VolumePolicy::Delete;
+        spec.deletion_policy.protection = true;
+    });
+    model.deleting = true;
+    assert!(model.reconcile().hold, "protection holds it");
+    assert_eq!(model.deleted_claims, []);
+    model.edit(|spec| spec.deletion_policy.protection = false);
+    while model.reconcile().hold {}
+    assert_eq!(model.deleted_claims, [1, 2, 3].map(Serial));
+}
+
+#[test]
+fn a_paused_cluster_is_left_alone() {
+    let mut model = Model::running(3, "3.6.16");
+    model.edit(|spec| {
+        spec.paused = true;
+        spec.size = 5;
+        spec.version = "3.7.3".into();
+    });
+    model.kill_pod(2);
+    expect!["Paused: spec.paused is set: nothing is changed. 3 of 3 members serve etcd 3.6.16"].assert_eq(&model.story());
+}
+
+#[test]
+fn nothing_is_begun_with_a_spec_that_cannot_be_carried_out() {
+    let mut model = Model::new(json!({"size": 4, "version": "9.9.9", "etcd": {"extraArgs": {"name": "mine"}}}));
+    expect![[r#"
+        refuse spec.version: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are
+        refuse spec.size: 4 is not 1, 3, 5 or 7; 3 it is. Set one of these
+        Invalid: spec.version: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are"#]].assert_eq(&model.story());
+    assert!(model.boxes.is_empty() && model.latch.is_none());
+}
+
+#[test]
+fn missing_certificates_keep_everybody_from_starting() {
+    let mut model = Model::new(spec(3, "3.6.16"));
+    model.certificate_problems = vec!["Secret own-peer has no tls.crt".into()];
+    expect![[r#"
+        Found 3 members
+        Bootstrapping: waits for certificates: Secret own-peer has no tls.crt"#]].assert_eq(&model.story());
+    model.certificate_problems.clear();
+    assert!(model.settle());
+}
