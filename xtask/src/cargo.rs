@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::tree;
 
-/// The cargo that runs us, with these arguments.
+/// cargo with these arguments. The one on PATH, which follows rust-toolchain.toml: the one that compiled us may have been another.
 pub(crate) fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(option_env!("CARGO").unwrap_or("cargo"));
+    let mut command = Command::new("cargo");
     command.args(arguments).current_dir(tree::root());
     command
 }

@@ -29,9 +29,12 @@ struct Generated {
 const FILES: &[Generated] = &[
     Generated { path: "docs/reference/flags.md", make: |_| capstan(&["reference", "flags"]) },
     Generated { path: "docs/reference/metrics.md", make: |_| capstan(&["reference", "metrics"]) },
+    Generated { path: "docs/reference/etcd.md", make: |_| capstan(&["reference", "etcd"]) },
     Generated { path: "deploy/crds.yaml", make: |_| capstan(&["manifests", "crds"]) },
     Generated { path: "deploy/operator.yaml", make: |_| capstan(&["manifests", "operator"]) },
     Generated { path: "deploy/install.yaml", make: |_| capstan(&["manifests", "install"]) },
+    Generated { path: "deploy/monitoring/etcd-alerts.yaml", make: |_| capstan(&["manifests", "etcd-alerts"]) },
+    Generated { path: "deploy/monitoring/etcd-dashboard.json", make: |_| capstan(&["manifests", "etcd-dashboard"]) },
     Generated { path: "docs/kit.md", make: |now| block::refresh(now, &tour()?) },
 ];
 

@@ -1,5 +1,7 @@
 //! The command line.
 
+use std::{ffi::OsString, path::Path};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use kit::flags::OperatorFlags;
 
@@ -29,11 +31,29 @@ pub(crate) enum Run {
         #[arg(value_enum)]
         page: Page,
     },
+    /// Ask about etcd clusters, and tell them what to do.
+    Etcd(crate::etcd::Etcd),
     /// The application of the worked example: what its operator runs in pods.
     ExampleApp {
         #[command(subcommand)]
         command: example_app::app::Command,
     },
+}
+
+/// What was typed, as clap takes it. The operator's flags may have one dash, as Go's programs have it; a person at the keyboard
+/// writes as for kubectl, where `-ojson` is `-o json`. As kubectl's plugin we say what kubectl's users type.
+pub(crate) fn arguments(typed: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut typed: Vec<OsString> = typed.into_iter().collect();
+    if typed.iter().nth(1).is_none_or(|command| command != "etcd") {
+        typed = kit::flags::accept_single_dash(typed);
+    }
+    let program = typed
+        .first_mut()
+        .filter(|program| Path::new(program).file_name() == Some("kubectl-capstan".as_ref()));
+    if let Some(program) = program {
+        *program = "kubectl capstan".into();
+    }
+    typed
 }
 
 /// What `cargo xtask image` makes.
@@ -57,12 +77,17 @@ pub(crate) enum Manifests {
     Operator,
     /// Everything: definitions and operator.
     Install,
+    /// Alert rules for all etcd clusters, as a PrometheusRule.
+    EtcdAlerts,
+    /// A Grafana dashboard for all etcd clusters.
+    EtcdDashboard,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Page {
     Flags,
     Metrics,
+    Etcd,
 }
 
 #[cfg(test)]
@@ -74,5 +99,25 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Command::command().debug_assert();
+    }
+
+    #[test]
+    fn gos_flags_and_kubectls_are_both_understood() {
+        let words = |line: &str| {
+            arguments(line.split(' ').map(OsString::from)).join(" ".as_ref()).into_string().unwrap()
+        };
+        assert_eq!(
+            words("/bin/capstan operator -log-level=debug"),
+            "/bin/capstan operator --log-level=debug"
+        );
+        assert_eq!(words("capstan etcd status -ojson"), "capstan etcd status -ojson");
+        assert_eq!(words("/usr/bin/kubectl-capstan etcd status"), "kubectl capstan etcd status");
+    }
+
+    #[test]
+    fn as_a_plugin_help_says_what_kubectls_users_type() {
+        let typed = arguments(["/usr/bin/kubectl-capstan", "etcd", "status", "--help"].map(OsString::from));
+        let help = Command::try_parse_from(typed).err().unwrap().to_string();
+        assert!(help.contains("Usage: kubectl capstan etcd status"), "{help}");
     }
 }

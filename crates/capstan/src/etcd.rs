@@ -13,6 +13,8 @@
 mod load;
 mod logs;
 mod move_leader;
+#[cfg(test)]
+mod on_a_server;
 mod plan;
 mod server;
 mod status;
@@ -195,7 +197,9 @@ mod tests {
         ] {
             assert!(parse(line).is_ok(), "{line}: {}", parse(line).unwrap_err());
         }
-        for line in ["status -A -n shop", "status --until-healthy", "plan", "status db -o wide", "move-leader"] {
+        for line in
+            ["status -A -n shop", "status --until-healthy", "plan", "status db -o wide", "move-leader"]
+        {
             assert!(parse(line).is_err(), "{line}");
         }
         assert_eq!(parse("-n shop status db").unwrap().common.namespace.as_deref(), Some("shop"));

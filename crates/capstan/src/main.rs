@@ -3,11 +3,15 @@
 //! ```text
 //! commands.rs ──> operator.rs      runs the controllers until it is told to stop
 //!             ├─> manifests.rs     what `kubectl apply` takes: definitions, installation
+//!             ├─> etcd.rs          what people ask about their etcd clusters
 //!             ├─> reference.rs     the generated pages of docs/reference
 //!             └─> example_app::app the application of the worked example, which is in this image
 //! ```
 
 mod commands;
+#[cfg(test)]
+mod documents;
+mod etcd;
 mod manifests;
 mod operator;
 mod output;
@@ -27,10 +31,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 async fn main() -> ExitCode {
     // Two libraries could each bring their own; the process has one, before anybody asks.
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
-    let Command { run } = Command::parse_from(kit::flags::accept_single_dash(std::env::args_os()));
+    let Command { run } = Command::parse_from(commands::arguments(std::env::args_os()));
     let done = match run {
         Run::Operator(flags) => operator::run(flags).await,
         Run::Manifests { what, image } => manifests::print(what, &image),
+        Run::Etcd(what) => etcd::run(what).await,
         Run::Reference { page } => reference::print(page),
         Run::ExampleApp { command } => return example_app(command).await,
     };

@@ -6,6 +6,7 @@ mod protect;
 use std::convert::Infallible;
 
 use anyhow::Result;
+use etcd_operator::monitoring;
 use http::{Request, Response};
 use k8s_openapi::{
     api::core::v1::{Namespace, Service, ServiceAccount, ServicePort, ServiceSpec},
@@ -34,6 +35,8 @@ pub(crate) fn print(what: Manifests, image: &str) -> Result<()> {
     say(&match what {
         Manifests::Crds => yaml(&crds()?)?,
         Manifests::Operator => yaml(&[home()?, guard()?, operator(image)?].concat())?,
+        Manifests::EtcdAlerts => yaml(&[monitoring::prometheus_rule()])?,
+        Manifests::EtcdDashboard => format!("{:#}\n", monitoring::dashboard()),
         // The guard stands after the definitions: `kubectl delete -f` of all this meets it while it still stands.
         Manifests::Install => yaml(&[home()?, crds()?, guard()?, operator(image)?].concat())?,
     })

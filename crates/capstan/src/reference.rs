@@ -1,5 +1,7 @@
 //! The pages of docs/reference, written from the code that they describe.
 
+mod etcd;
+
 use anyhow::Result;
 use clap::{Args as _, Command};
 
@@ -14,6 +16,7 @@ pub(crate) fn print(page: Page) -> Result<()> {
     say(&match page {
         Page::Flags => flags(),
         Page::Metrics => metrics(),
+        Page::Etcd => format!("{BY_MACHINE}\n\n{}", etcd::page()),
     })
 }
 

@@ -72,11 +72,9 @@ impl EtcdError {
     /// What an error of our own side of the connection means.
     pub(crate) fn local(error: &(dyn Error + 'static)) -> Self {
         let chain: Vec<&(dyn Error + 'static)> = chain(error).collect();
-        let closed = |error: &io::Error| error.kind() == io::ErrorKind::UnexpectedEof;
-        let why = match chain.iter().any(|error| error.downcast_ref().is_some_and(closed)) {
-            true => "the other side closed it".to_owned(),
-            false => chain.last().map(ToString::to_string).unwrap_or_default(),
-        };
+        let why = chain.last().map(ToString::to_string).unwrap_or_default();
+        // rustls adds where to read about it.
+        let why = why.split(": https://").next().unwrap_or_default().to_owned();
         if chain.iter().any(|error| error.is::<rustls::Error>()) {
             return Self::Tls(why);
         }

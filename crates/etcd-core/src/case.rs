@@ -11,6 +11,7 @@ use crate::{
     identity::Identity,
     quorum::{self, Hindrance, Voter, Voters},
     validate::Wanted,
+    version::Way,
 };
 
 /// The picture, put together.
@@ -52,8 +53,10 @@ pub(crate) enum Health {
     Serving,
     /// A learner that answers.
     Learning,
-    /// It answers, or was just started: not ready yet, and nothing is wrong.
+    /// It serves, and its pod is not ready yet.
     Starting(String),
+    /// It answers and knows a leader, and does not serve yet: it needs time, and no mending.
+    CatchingUp(String),
     /// Its pod is ready, but we do not reach it. Others may: nothing is done about it.
     Unseen(String),
     /// It is down for certain.
@@ -87,7 +90,7 @@ impl<'a> Case<'a> {
         let ours = self.voters().map(|seen| Voter {
             id: seen.id(),
             serves: seen.health == Health::Serving,
-            down: matches!(seen.health, Health::Down(_)),
+            down: matches!(seen.health, Health::Down(_) | Health::CatchingUp(_)),
             since: seen.endpoint.and_then(|endpoint| endpoint.since),
         });
         let strangers = self.strangers.iter().filter(|member| !member.learner);
@@ -151,7 +154,11 @@ impl<'a> Case<'a> {
 
     /// The version that somebody who joins gets: it must be able to read what the others write.
     pub(crate) fn joining_version(&self) -> Option<Version> {
-        self.lowest_version().or_else(|| self.wanted.version.map(|(version, _)| version))
+        let asked = self.wanted.version;
+        // Founders that never met have nothing that another patch could not read; another minor waits until the cluster exists.
+        let founding = self.identity.cluster_id.is_none();
+        let fresh = asked.filter(|(_, way)| founding && *way == Way::Roll).map(|(version, _)| version);
+        fresh.or_else(|| self.lowest_version()).or_else(|| asked.map(|(version, _)| version))
     }
 }
 
@@ -173,7 +180,7 @@ impl<'a> Seen<'a> {
             .and_then(|endpoint| endpoint.version)
             .or_else(|| known?.version.as_deref()?.parse().ok())
             .or_else(|| objects.claim.as_ref()?.version)
-            .or_else(|| Some(objects.stateful_set.as_ref()?.template.as_ref()?.version));
+            .or_else(|| version_that_runs(objects));
         let mut seen =
             Self { serial, objects, listed, endpoint, health: Health::Starting(String::new()), since: now, version };
         seen.health = health(&seen, picture, identity);
@@ -247,6 +254,13 @@ pub(crate) fn status_of<'a>(picture: &'a Picture, name: &str) -> Option<&'a Memb
     picture.status.members.iter().flatten().find(|member| member.name == name)
 }
 
+/// Of somebody whom we have never reached: what its container was started with.
+fn version_that_runs(objects: &Member) -> Option<Version> {
+    let pod = objects.pod.as_ref().filter(|pod| pod.running)?;
+    let template = objects.stateful_set.as_ref()?.template.as_ref()?;
+    (pod.template == Some(template.fingerprint())).then_some(template.version)
+}
+
 fn serial_of(names: &Names<'_>, member: &Listed) -> Option<Serial> {
     member.peer_urls.iter().find_map(|url| names.serial_of(url))
 }
@@ -270,6 +284,9 @@ fn health(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Health {
             (false, true, false) if stays => Health::Starting("its pod is not ready yet".into()),
             // It may be cut off from us, and serve others.
             (false, false, true) => Health::Unseen("it does not answer linearizable reads".into()),
+            (false, false, false) if stays && endpoint.leader.is_some() => {
+                Health::CatchingUp(format!("it catches up, and has {} entries", endpoint.raft_applied_index))
+            }
             _ => Health::Down(cause::of(seen, picture, identity)),
         };
     }

@@ -113,7 +113,8 @@ fn foreign_data(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn claim_gone(facts: &Facts<'_>) -> Option<String> {
-    if facts.in_memory || !facts.started {
+    let voter = facts.seen.listed.is_some_and(|listed| !listed.learner) && facts.seen.objects.stateful_set.is_some();
+    if facts.in_memory || !(facts.started || voter) {
         return None;
     }
     match &facts.seen.objects.claim {

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     Claim, ClaimState, ClaimWish, ClusterId, Latch, MemberWish, Objects, Picture, Plan, Refusal, Serial, Step, Version,
     case::{self, Case, Seen},
-    conditions, found,
+    conditions, found, hand_over,
     identity::{self, Identity},
     join, leave, phase,
     quorum::quorum,
@@ -45,6 +45,7 @@ const RULES: &[Rule] = &[
     roll::cancel_downgrade,
     roll::configure,
     roll::upgrade,
+    hand_over::hand_over,
     clean_up,
 ];
 
@@ -232,16 +233,19 @@ fn running<'a>(
     let latched = identity.cluster_id.is_some();
     let seen = case::look(picture, identity, now);
     let listed = picture.etcd.members.is_some();
-    let is_member = |seen: &&Seen<'_>| latched && (!listed || seen.has_started());
+    let is_member = |seen: &&Seen<'_>| !listed || seen.has_started();
     let own = seen.values().filter(is_member).filter_map(|seen| seen.version);
     let taken = adopted.iter().flat_map(|claims| claims.values()).filter_map(|claim| claim.version);
     let versions: Vec<Version> = own.chain(taken).collect();
-    let template = seen.values().find_map(Seen::recorded).filter(|_| latched);
+    let begun = latched || !versions.is_empty();
+    let template = seen.values().find_map(Seen::recorded).filter(|_| begun);
     let rolling = picture.status.operation.as_ref().filter(|operation| {
         matches!(operation.kind, OperationKind::Upgrade | OperationKind::Downgrade)
     });
     let target = rolling.and_then(|operation| operation.target.parse().ok());
-    Running { versions, template, target, latched }
+    let voters = seen.values().filter(|seen| seen.listed.is_some_and(|listed| !listed.learner)).count();
+    let size = if listed { voters } else { picture.members.len() };
+    Running { versions, template, target, begun, size }
 }
 
 /// What must be there.
@@ -268,7 +272,7 @@ fn founders(case: &Case<'_>) -> Vec<MemberWish> {
         !founders.contains(&seen.serial) && (seen.objects.stateful_set.is_some() || seen.objects.pod.is_some())
     });
     let certified = case.picture.certificates.problems.is_empty();
-    let Some((version, _)) = case.wanted.version.filter(|_| on_record && !left && certified) else { return Vec::new() };
+    let Some(version) = case.joining_version().filter(|_| on_record && !left && certified) else { return Vec::new() };
     let start = identity::founding(&case.names, founders);
     let wish = |serial: &Serial| MemberWish {
         serial: *serial,
@@ -299,14 +303,17 @@ fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &C
     let founding = case.identity.cluster_id.is_none();
     let of_member = |wish: &MemberWish| {
         let seen = case.members.get(&wish.serial);
-        let may_make = seen.is_some_and(|seen| seen.listed.is_some() && !seen.has_started());
+        // A claim comes before its StatefulSet. One that is missing afterwards was lost, and may have held a vote.
+        let first = seen.is_none_or(|seen| seen.objects.stateful_set.is_none());
+        let newcomer = seen.is_some_and(|seen| seen.listed.is_some() && !seen.has_started());
+        let voter = seen.is_none_or(|seen| seen.listed.is_none_or(|listed| !listed.learner));
         let ran = seen.and_then(|seen| seen.version).or_else(|| adopted.get(&wish.serial)?.version);
         ClaimWish {
             serial: wish.serial,
-            create: founding || may_make,
+            create: (founding && first) || (newcomer && (first || !voter)),
             detached: None,
             cluster_id: case.identity.cluster_id,
-            version: ran.or(Some(wish.template.version)),
+            version: ran,
         }
     };
     let left = case.members.values().filter(|seen| {

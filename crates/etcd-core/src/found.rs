@@ -6,17 +6,24 @@
 use etcd_types::{Medium, OperationKind};
 
 use crate::{
-    ClaimPhase, Picture, Serial,
-    case::{Case, Health},
+    ClaimPhase, Picture, Serial, Start,
+    case::{self, Case, Health},
     identity::Identity,
     quorum::quorum,
     rule::{Deed, LOOK, Verdict, on_record},
+    text::members,
+    version::Way,
 };
 
 /// Numbers for `size` founders, unless there are founders already who must stay.
 pub(crate) fn choose(identity: &mut Identity, picture: &Picture, size: usize) {
+    // Those of an earlier list that was given up may have met after all: then they are the founders.
+    if let Some(begun) = begun(picture).filter(|begun| may_have_formed(begun, picture)) {
+        identity.founders = begun;
+        return;
+    }
     let founders = identity.founders.len();
-    if founders > 0 && (founders == size || may_have_formed(identity, picture)) {
+    if founders > 0 && (founders == size || may_have_formed(&identity.founders, picture)) {
         return;
     }
     let first = identity.latest + 1;
@@ -25,7 +32,7 @@ pub(crate) fn choose(identity: &mut Identity, picture: &Picture, size: usize) {
 }
 
 /// Whether a cluster may exist already, though nobody has seen it: enough founders have had a volume to write on.
-fn may_have_formed(identity: &Identity, picture: &Picture) -> bool {
+fn may_have_formed(founders: &[Serial], picture: &Picture) -> bool {
     let in_memory = picture.spec.storage.medium == Medium::Memory;
     let had_volume = |serial: &&Serial| {
         let Some(member) = picture.members.get(serial) else { return false };
@@ -35,7 +42,20 @@ fn may_have_formed(identity: &Identity, picture: &Picture) -> bool {
         }
     };
     let answers = picture.etcd.endpoints.values().any(Result::is_ok);
-    answers || identity.founders.iter().filter(had_volume).count() >= quorum(identity.founders.len())
+    answers || founders.iter().filter(had_volume).count() >= quorum(founders.len())
+}
+
+/// The list that members were started with, if any were.
+fn begun(picture: &Picture) -> Option<Vec<Serial>> {
+    let names = case::names(picture);
+    let templates = picture.members.values().filter_map(|member| member.stateful_set.as_ref()?.template.as_ref());
+    let lists = templates.filter_map(|template| match &template.start {
+        Start::Found { members } => Some(members.keys().filter_map(|name| names.serial_of_name(name)).collect::<Vec<_>>()),
+        Start::Join { .. } | Start::Started => None,
+    });
+    let mut list = lists.into_iter().next()?;
+    list.sort();
+    Some(list)
 }
 
 /// Nobody has seen the cluster yet.
@@ -44,6 +64,11 @@ pub(crate) fn begin(case: &Case<'_>) -> Verdict {
     let problems = &case.picture.certificates.problems;
     if !problems.is_empty() {
         return Verdict::Do(deed.saying(format!("waits for certificates: {}", problems.join("; "))));
+    }
+    if let Some((version, Way::Upgrade | Way::Downgrade)) = case.wanted.version {
+        let runs = case.joining_version().map(|version| version.to_string()).unwrap_or_default();
+        let why = format!("the members begin with {runs}; {version} follows when the cluster exists");
+        return Verdict::Do(deed.saying(why).look_again(LOOK, "whether the members found each other"));
     }
     let missing = missing(case);
     let message = if missing.is_empty() { "waits for a leader".to_owned() } else { missing };
@@ -64,7 +89,7 @@ pub(crate) fn finish(case: &Case<'_>) -> Verdict {
 }
 
 fn deed(case: &Case<'_>) -> Deed {
-    Deed::new(OperationKind::Found, format!("{} members", case.identity.founders.len()), "Starting")
+    Deed::new(OperationKind::Found, members(case.identity.founders.len()), "Starting")
 }
 
 /// Who does not serve yet, and why.
@@ -75,7 +100,7 @@ fn missing(case: &Case<'_>) -> String {
         match case.members.get(serial).map(|seen| &seen.health) {
             None => Some(format!("{name} is being made")),
             Some(Health::Serving | Health::Learning) => None,
-            Some(Health::Starting(why) | Health::Unseen(why)) => Some(format!("{name}: {why}")),
+            Some(Health::Starting(why) | Health::CatchingUp(why) | Health::Unseen(why)) => Some(format!("{name}: {why}")),
             Some(Health::Down(cause)) => Some(format!("{name} {}", cause.what)),
         }
     };

@@ -11,10 +11,14 @@ use crate::{
     case::{Case, Health, Seen},
     quorum::{SETTLE, quorum},
     rule::{Deed, LOOK, Verdict, on_record},
+    text::members,
 };
 
 /// How soon to ask again whether a learner has caught up. Source: the leader knows; it says "not in sync" until then.
 const PROMOTE_AGAIN: Duration = Duration::from_millis(300);
+
+/// The step in which a number is on record, and etcd may not have heard of it yet.
+const ADDING: &str = "Adding";
 
 /// A learner that answers is promoted; whether it has caught up, the leader says.
 pub(crate) fn promote(case: &Case<'_>) -> Verdict {
@@ -35,7 +39,7 @@ pub(crate) fn wait(case: &Case<'_>) -> Verdict {
     let Some(learner) = case.learner() else { return Verdict::Pass };
     let why = match &learner.health {
         Health::Down(cause) => cause.what.clone(),
-        Health::Starting(why) | Health::Unseen(why) => why.clone(),
+        Health::Starting(why) | Health::CatchingUp(why) | Health::Unseen(why) => why.clone(),
         Health::Serving | Health::Learning => "answers".to_owned(),
     };
     let deed = deed(case, "Starting").about(learner.serial);
@@ -50,7 +54,7 @@ pub(crate) fn grow(case: &Case<'_>) -> Verdict {
         return Verdict::Pass;
     }
     let serial = next_serial(case);
-    let deed = deed(case, "Adding").about(serial);
+    let deed = deed(case, ADDING).about(serial);
     let deed = deed.saying(format!("{voters} of {} members vote", case.wanted.size));
     // With the new one, those who serve must be a quorum; etcd refuses it otherwise.
     if case.voters.serving() + 1 < quorum(voters + 1) {
@@ -81,6 +85,7 @@ pub(crate) fn unsafe_founder(case: &Case<'_>) -> Option<Serial> {
 /// The number on record that etcd has not heard of, or the next one.
 fn next_serial(case: &Case<'_>) -> Serial {
     let given = on_record(case, &[OperationKind::ScaleOut, OperationKind::Replace])
+        .filter(|operation| operation.step == ADDING)
         .and_then(|operation| case.names.serial_of_name(operation.member.as_deref()?));
     given
         .filter(|serial| !case.members.contains_key(serial) && serial.0 == case.identity.latest)
@@ -90,7 +95,7 @@ fn next_serial(case: &Case<'_>) -> Serial {
 fn deed(case: &Case<'_>, doing: &'static str) -> Deed {
     match on_record(case, &[OperationKind::Replace]) {
         Some(replacing) => Deed::new(OperationKind::Replace, &replacing.target, doing),
-        None => Deed::new(OperationKind::ScaleOut, format!("{} members", case.wanted.size), doing),
+        None => Deed::new(OperationKind::ScaleOut, members(case.wanted.size), doing),
     }
 }
 

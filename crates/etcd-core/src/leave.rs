@@ -7,11 +7,12 @@ use std::cmp::Reverse;
 use etcd_types::OperationKind;
 
 use crate::{
-    Serial, Step,
+    ClaimPhase, NodeState, Serial, Step,
     case::{Case, Health, Seen},
     join,
     quorum::may_leave,
     rule::{Deed, LOOK, Verdict, on_record},
+    text::members,
 };
 
 /// Who is no member any more, and still has a StatefulSet.
@@ -25,7 +26,9 @@ pub(crate) fn leftovers(case: &Case<'_>) -> Verdict {
     if !founding && !case.has_list() {
         return Verdict::Pass;
     }
-    let Some(seen) = case.members.values().find(gone) else { return Verdict::Pass };
+    // Founders that are given up: first those that never had a volume, so that the others cannot become a quorum meanwhile.
+    let had_volume = |seen: &&Seen<'_>| seen.objects.claim.as_ref().is_some_and(|claim| claim.phase != ClaimPhase::Pending);
+    let Some(seen) = case.members.values().filter(gone).min_by_key(had_volume) else { return Verdict::Pass };
     let Some(stateful_set) = &seen.objects.stateful_set else { return Verdict::Pass };
     let deed = match on_record(case, &[OperationKind::ScaleIn, OperationKind::ScaleOut, OperationKind::Replace, OperationKind::Found]) {
         Some(known) => Deed::new(known.kind, &known.target, "Stopping"),
@@ -42,7 +45,7 @@ pub(crate) fn unwanted_learner(case: &Case<'_>) -> Verdict {
     if case.voters.0.len() < case.wanted.size {
         return Verdict::Pass;
     }
-    let deed = Deed::new(OperationKind::ScaleIn, format!("{} members", case.wanted.size), "Removing");
+    let deed = Deed::new(OperationKind::ScaleIn, members(case.wanted.size), "Removing");
     remove(case, learner, deed, "it is not needed any more")
 }
 
@@ -52,8 +55,18 @@ pub(crate) fn shrink(case: &Case<'_>) -> Verdict {
         return Verdict::Pass;
     }
     let Some(seen) = case.voters().max_by_key(|seen| rank(case, seen)) else { return Verdict::Pass };
-    let deed = Deed::new(OperationKind::ScaleIn, format!("{} members", case.wanted.size), "Removing");
+    let deed = Deed::new(OperationKind::ScaleIn, members(case.wanted.size), "Removing");
+    if let Some(going) = case.members.values().find(|seen| is_going(seen)) {
+        let wait = format!("{} is being stopped; then the next one", case.name(going.serial));
+        return Verdict::Do(deed.saying(wait.clone()).look_again(LOOK, wait));
+    }
     remove(case, seen, deed, "the cluster shrinks")
+}
+
+/// It has left, and its pod is about to end. Clients are still looking for others to ask: nobody else leaves meanwhile.
+fn is_going(seen: &Seen<'_>) -> bool {
+    let node = seen.objects.pod.as_ref().and_then(|pod| pod.node.as_ref());
+    seen.listed.is_none() && node.is_some_and(|node| node.state == NodeState::Ready)
 }
 
 /// Who goes first: the highest.
@@ -61,7 +74,7 @@ fn rank(case: &Case<'_>, seen: &Seen<'_>) -> (u8, bool, Serial) {
     let trouble = match seen.health {
         Health::Down(_) => 3,
         Health::Unseen(_) => 2,
-        Health::Starting(_) => 1,
+        Health::Starting(_) | Health::CatchingUp(_) => 1,
         Health::Serving | Health::Learning => 0,
     };
     (trouble, case.leader != Some(seen.serial), seen.serial)

@@ -1,16 +1,23 @@
 //! What to do next for an etcd cluster. Pure: no client, no clock, no randomness.
 //!
-//!     Picture ──> validate ──> case ──> rules, first that applies ──> Plan
-//!     all that    the spec,    who is    decide.rs: the list           objects, at most
-//!     is known    made valid   who       found, join, leave,           one step, status,
-//!                              and how   repair, roll …                conditions, wake
+//! ```text
+//! Picture ──> validate ──> case ──> rules, first that applies ──> Plan
+//! all that    the spec,    who is    decide.rs: the list           objects, at most
+//! is known    made valid   who       found, join, leave,           one step, status,
+//!                          and how   repair, roll …                conditions, wake
+//! ```
 //!
 //! | file | what it knows |
 //! |---|---|
 //! | `picture.rs`, `plan.rs` | what goes in and what comes out, as plain data |
 //! | `version.rs`, `flags.rs` | etcd's versions and flags, as tables |
 //! | `validate.rs` | what can be carried out; what is refused, by field |
+//! | `decide.rs`, `rule.rs` | the rules in their order; what a rule says, and how that becomes an operation on record |
+//! | `case.rs`, `cause.rs` | who is a member, who serves; why somebody does not, and what helps |
 //! | `quorum.rs` | may this member go down, may that one leave? |
+//! | `identity.rs`, `found.rs`, `join.rs`, `leave.rs` | `new` or `existing`; the ways in and out |
+//! | `repair.rs`, `roll.rs`, `hand_over.rs` | restart and replace; other settings, other versions, and back; another leader, on request |
+//! | `report.rs`, `phase.rs`, `conditions.rs` | what people read |
 //! | `names.rs`, `ids.rs`, `template.rs` | what things are called; what a member's pod is made from |
 //!
 //! Invariants, each held by a property in `properties.rs`: quorum is never broken voluntarily; at most one learner; `new` is
@@ -23,6 +30,7 @@ pub mod conditions;
 mod decide;
 pub mod flags;
 mod found;
+mod hand_over;
 mod identity;
 mod ids;
 mod join;
@@ -43,6 +51,7 @@ pub mod version;
 
 pub use conditions::{Condition, Truth, Why};
 pub use decide::decide;
+pub use hand_over::MOVE_LEADER;
 pub use ids::{ClusterId, MemberId, NoId, Serial};
 pub use names::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT};
 pub use picture::{

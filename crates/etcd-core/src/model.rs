@@ -40,20 +40,21 @@ pub(crate) struct Model {
     pub(crate) room: usize,
     pub(crate) certificate_problems: Vec<String>,
     pub(crate) upgrade_hold: Option<String>,
+    pub(crate) move_leader: Option<String>,
     made: u64,
     /// Claims that were deleted.
     pub(crate) deleted_claims: Vec<Serial>,
 }
 
 /// What Kubernetes has for one number.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Box {
     pub(crate) stateful_set: Option<(String, Template)>,
     pub(crate) pod: Option<PodModel>,
     pub(crate) claim: Option<ClaimModel>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodModel {
     pub(crate) uid: String,
     pub(crate) template: Template,
@@ -70,7 +71,7 @@ pub(crate) struct PodModel {
     pub(crate) in_memory: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ClaimModel {
     pub(crate) uid: String,
     pub(crate) phase: ClaimPhase,
@@ -101,6 +102,7 @@ impl Model {
             room: usize::MAX,
             certificate_problems: Vec::new(),
             upgrade_hold: None,
+            move_leader: None,
             made: 0,
             deleted_claims: Vec::new(),
         }
@@ -222,6 +224,10 @@ impl Model {
         let wishes = || plan.objects.iter().flat_map(|objects| &objects.members);
         let founds = wishes().any(|wish| matches!(wish.template.start, Start::Found { .. }));
         assert!(!(founds && latched), "`new` after the latch:\n{plan}");
+        let joins = wishes().filter(|wish| matches!(wish.template.start, Start::Join { .. }));
+        for wish in joins {
+            assert!(!self.etcd.has_started(wish.serial), "member {} joins twice:\n{plan}", wish.serial);
+        }
         for wish in plan.objects.iter().flat_map(|objects| &objects.claims).filter(|wish| wish.create) {
             let has_data = self.etcd.has_started(wish.serial);
             assert!(!has_data, "an empty claim for member {}, which has started:\n{plan}", wish.serial);
@@ -268,12 +274,13 @@ impl Model {
     /// A kind world, until nothing changes any more. Returns whether it came to rest.
     pub(crate) fn settle(&mut self) -> bool {
         for _ in 0..200 {
-            let before = format!("{:?} {:?} {:?}", self.boxes, self.etcd, self.status.operation);
-            self.reconcile();
+            let before = (self.boxes.clone(), self.etcd.clone());
+            let plan = self.reconcile();
             self.live();
-            let same = before == format!("{:?} {:?} {:?}", self.boxes, self.etcd, self.status.operation);
-            self.pass(2);
-            if same && self.status.operation.is_none() {
+            let same = before == (self.boxes.clone(), self.etcd.clone());
+            let later = plan.wake.map_or(i64::MAX, |(after, _)| after.as_secs().try_into().unwrap());
+            self.pass(if later > 3600 { 2 } else { later.max(2) });
+            if same && self.status.operation.is_none() && later > 3600 {
                 return true;
             }
         }
@@ -294,7 +301,8 @@ impl Model {
             }
             told.extend(plan.step.as_ref().map(|step| format!("  {step}")));
             self.live();
-            self.pass(2);
+            let later = plan.wake.map_or(2, |(after, _)| after.as_secs().try_into().unwrap());
+            self.pass(if later > 600 { 2 } else { later.max(2) });
         }
         let mut once: Vec<String> = Vec::new();
         for line in told {

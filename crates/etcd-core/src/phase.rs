@@ -5,6 +5,7 @@ use etcd_types::{OperationKind, Phase};
 use crate::{
     Refusal, Why,
     case::{Case, Health},
+    cause::Remedy,
     rule::Deed,
 };
 
@@ -46,16 +47,29 @@ fn doing(case: &Case<'_>, deed: &Deed) -> (Phase, String) {
     if deed.stuck == Some(Why::WaitingForUser) {
         return (Phase::WaitingForUser, message);
     }
-    let phase = match deed.kind {
+    (phase_of(deed.kind), message)
+}
+
+fn phase_of(kind: OperationKind) -> Phase {
+    match kind {
         OperationKind::Found => Phase::Bootstrapping,
         OperationKind::ScaleOut | OperationKind::ScaleIn => Phase::Scaling,
         OperationKind::Restart | OperationKind::Replace => Phase::Repairing,
         OperationKind::Upgrade => Phase::Upgrading,
         OperationKind::Downgrade => Phase::Downgrading,
         OperationKind::Configure => Phase::ApplyingConfig,
-        OperationKind::CleanUp => Phase::Healthy,
+        OperationKind::MoveLeader | OperationKind::CleanUp => Phase::Healthy,
+    }
+}
+
+/// Whether nothing is wrong with anybody who does not serve: they are on their way.
+fn is_coming(case: &Case<'_>) -> bool {
+    let fine = |health: &Health| match health {
+        Health::Serving | Health::Learning | Health::Starting(_) | Health::CatchingUp(_) => true,
+        Health::Down(cause) => cause.remedy == Remedy::Wait,
+        Health::Unseen(_) => false,
     };
-    (phase, message)
+    case.members.values().filter(|seen| seen.is_member(case)).all(|seen| fine(&seen.health))
 }
 
 /// There is no member list: either nobody can write, or nobody can be reached.
@@ -63,6 +77,9 @@ fn blind(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
     let correcting = deed.and_then(|deed| deed.step.as_ref()).map_or_else(String::new, |step| format!(" Now: {step}."));
     if case.picture.status.ready_members.is_none() {
         return (Phase::Bootstrapping, format!("waits for the members to come back.{correcting}"));
+    }
+    if let Some(known) = case.picture.status.operation.as_ref().filter(|_| is_coming(case)) {
+        return (phase_of(known.kind), format!("{}.{correcting}", health(case)));
     }
     let unseen = case.members.values().filter(|seen| matches!(seen.health, Health::Unseen(_))).count();
     let reached = case.members.values().filter(|seen| seen.endpoint.is_some()).count();
@@ -96,7 +113,7 @@ pub(crate) fn health(case: &Case<'_>) -> String {
     for seen in members {
         let why = match &seen.health {
             Health::Serving | Health::Learning => continue,
-            Health::Starting(why) | Health::Unseen(why) => format!("{}: {why}", case.name(seen.serial)),
+            Health::Starting(why) | Health::CatchingUp(why) | Health::Unseen(why) => format!("{}: {why}", case.name(seen.serial)),
             Health::Down(cause) => format!("{} {}", case.name(seen.serial), cause.what),
         };
         text = format!("{text}; {why}");

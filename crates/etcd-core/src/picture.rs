@@ -33,6 +33,8 @@ pub struct Picture {
     /// The annotation `etcd.capstan.dev/hold-upgrade`: an upgrade must not begin yet, and why. Whoever makes the backup before an
     /// upgrade sets it.
     pub upgrade_hold: Option<String>,
+    /// The annotation [`MOVE_LEADER`](crate::MOVE_LEADER): the member that somebody wants to lead.
+    pub move_leader: Option<String>,
     /// What stands in the way of making objects, a sentence each: "Service db-client exists and is not ours …".
     pub blocked: Vec<String>,
 }

@@ -128,7 +128,7 @@ pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<
 
 /// The right to restart somebody who is certain not to serve.
 pub(crate) fn down_already(health: &Health) -> Option<Permit> {
-    matches!(health, Health::Down(_)).then_some(Permit(Grounds::Down))
+    matches!(health, Health::Down(_) | Health::CatchingUp(_)).then_some(Permit(Grounds::Down))
 }
 
 /// May `member` leave for good? Enough of the others must serve for what remains, and now.
@@ -198,7 +198,7 @@ mod tests {
             ("uu", true),
             ("du", false),
             ("u", false),
-            ("uuudd", true),
+            ("uuudd", false),
             ("dduuu", true),
             ("uudddd", false),
         ];

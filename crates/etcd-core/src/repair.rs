@@ -42,16 +42,18 @@ fn mend(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
         Remedy::Wait | Remedy::Correct => Verdict::Pass,
         Remedy::Refresh => restart(case, seen, cause),
         Remedy::ReplaceNow => replace(case, seen, cause),
-        Remedy::Replace | Remedy::Restart if is_the_rolls_fault(case, seen) => Verdict::Pass,
+        Remedy::Replace if is_the_rolls_fault(case, seen) => Verdict::Pass,
         Remedy::Replace => after(case, seen, rules.replace_after, cause, replace),
-        Remedy::Restart if seen.time(case.now) >= rules.replace_after => replace(case, seen, cause),
         Remedy::Restart => {
-            // A pod that was restarted gets its time.
+            // A pod that was restarted gets its time, however long the member has been down: its user may just have corrected it.
             let born = seen.objects.pod.as_ref().and_then(|pod| pod.created);
             let age = born.map_or(Duration::ZERO, |born| since(born, case.now));
             let age = age.min(seen.time(case.now));
             match rules.restart_after.checked_sub(age).filter(|left| !left.is_zero()) {
                 Some(left) => Verdict::Later(left, format!("{} {}: it is restarted then", case.name(seen.serial), cause.what)),
+                None if seen.time(case.now) >= rules.replace_after && !is_the_rolls_fault(case, seen) => {
+                    replace(case, seen, cause)
+                }
                 None => restart(case, seen, cause),
             }
         }
@@ -142,12 +144,12 @@ pub(crate) fn outlook(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
     let rules = &case.wanted.remediation;
     match &seen.health {
         Health::Serving | Health::Learning => None,
-        Health::Starting(why) | Health::Unseen(why) => Some(why.clone()),
+        Health::Starting(why) | Health::CatchingUp(why) | Health::Unseen(why) => Some(why.clone()),
         Health::Down(cause) => {
             let then = match cause.remedy {
                 Remedy::Wait | Remedy::Refresh => String::new(),
                 Remedy::Correct => "; it comes back when that is corrected".to_owned(),
-                _ if is_the_rolls_fault(case, seen) => {
+                Remedy::Replace if is_the_rolls_fault(case, seen) => {
                     "; nobody serves with these settings: revert or correct the spec".to_owned()
                 }
                 Remedy::Restart => format!("; it is restarted after {}", seconds(rules.restart_after)),

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::{
     Event, Why,
     case::{Case, Health, Seen},
-    repair, roll,
+    hand_over, repair, roll,
     rule::Deed,
 };
 
@@ -18,11 +18,11 @@ pub(crate) fn status(case: &Case<'_>, deed: Option<&Deed>, (phase, message): (Ph
     let count = |holds: fn(&Seen<'_>) -> bool| members.iter().filter(|seen| holds(seen)).count();
     let number = |count: usize| i32::try_from(count).ok();
     let updated = members.iter().filter(|seen| is_updated(case, seen)).count();
-    let operation = if case.picture.spec.paused {
-        case.picture.status.operation.clone()
-    } else {
-        deed.map(|deed| deed.operation(case))
-    };
+    // Who cannot see, or must not act, does not know that anything is over.
+    let blind = case.identity.cluster_id.is_some() && !case.has_list();
+    let keeps = case.picture.spec.paused || blind || phase == Phase::Conflict;
+    let known = || case.picture.status.operation.clone().filter(|_| keeps);
+    let operation = deed.map(|deed| deed.operation(case)).or_else(known);
     let version = VersionStatus {
         current: case.lowest_version().map(|version| version.to_string()),
         target: operation
@@ -46,6 +46,7 @@ pub(crate) fn status(case: &Case<'_>, deed: Option<&Deed>, (phase, message): (Ph
         members: Some(members.iter().map(|seen| member(case, seen)).collect()),
         replacements: Some(replacements(case, deed)).filter(|all| !all.is_empty()),
         operation,
+        move_leader: hand_over::answer(case),
         connection: Some(connection(case, &members)),
         tls: tls(case),
         conditions: None,

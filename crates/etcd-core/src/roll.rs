@@ -11,6 +11,7 @@ use crate::{
     identity, leave,
     quorum::{self, Hindrance},
     rule::{Deed, LOOK, Verdict, on_record},
+    text::members,
     version::{Minor, Way},
 };
 
@@ -49,6 +50,11 @@ fn own_version(seen: &Seen<'_>) -> Option<Version> {
 /// Outdated, and down for certain: made anew at once. This is how a user takes back what broke it.
 pub(crate) fn revert(case: &Case<'_>) -> Verdict {
     if !case.picture.certificates.problems.is_empty() {
+        return Verdict::Pass;
+    }
+    // A founder that is ready has found the others: the cluster exists, and we shall see it before we touch it.
+    let ready = |seen: &Seen<'_>| seen.objects.pod.as_ref().is_some_and(|pod| pod.ready);
+    if case.identity.cluster_id.is_none() && case.members.values().any(ready) {
         return Verdict::Pass;
     }
     for seen in case.members.values().filter(|seen| seen.is_member(case)) {
@@ -175,7 +181,8 @@ pub(crate) fn cancel_downgrade(case: &Case<'_>) -> Verdict {
     let Some(target) = endpoint.downgrade.as_deref().and_then(minor).filter(|target| *target != version.minor) else {
         return Verdict::Pass;
     };
-    let deed = Deed::new(OperationKind::Downgrade, version.to_string(), "Cancelling");
+    let kind = direction(case, version).unwrap_or(OperationKind::Downgrade);
+    let deed = Deed::new(kind, version.to_string(), "Cancelling");
     let step = Step::Downgrade { action: DowngradeAction::Cancel, target: target.to_string(), leader };
     Verdict::Do(deed.step(step))
 }
@@ -260,7 +267,7 @@ fn what(seen: &Seen<'_>, template: &Template) -> String {
 
 fn deed(case: &Case<'_>, seen: &Seen<'_>, to: Version, doing: &'static str) -> Deed {
     if case.identity.cluster_id.is_none() {
-        return Deed::new(OperationKind::Found, format!("{} members", case.identity.founders.len()), doing);
+        return Deed::new(OperationKind::Found, members(case.identity.founders.len()), doing);
     }
     if is_newcomer(case, seen) {
         let kinds = [OperationKind::Replace, OperationKind::ScaleOut, OperationKind::Found];
@@ -275,12 +282,19 @@ fn deed(case: &Case<'_>, seen: &Seen<'_>, to: Version, doing: &'static str) -> D
     if let Some(known) = on_record(case, &kinds).filter(|known| known.target == target) {
         return Deed::new(known.kind, target, doing);
     }
-    let kind = match seen.version.max(own_version(seen)) {
-        Some(from) if from > to => OperationKind::Downgrade,
-        Some(from) if from < to => OperationKind::Upgrade,
-        _ => return Deed::new(OperationKind::Configure, settings_target(case).unwrap_or(target), doing),
-    };
-    Deed::new(kind, target, doing)
+    match direction(case, to) {
+        Some(kind) => Deed::new(kind, target, doing),
+        None => Deed::new(OperationKind::Configure, settings_target(case).unwrap_or(target), doing),
+    }
+}
+
+/// Up, down, or neither, from where the members are.
+fn direction(case: &Case<'_>, to: Version) -> Option<OperationKind> {
+    if case.lowest_version().is_some_and(|lowest| lowest < to) {
+        return Some(OperationKind::Upgrade);
+    }
+    let above = |seen: &Seen<'_>| own_version(seen).max(seen.version).is_some_and(|runs| runs > to);
+    case.members.values().filter(|seen| seen.is_member(case)).any(above).then_some(OperationKind::Downgrade)
 }
 
 fn leader<'c>(case: &'c Case<'_>) -> Option<(crate::Serial, &'c crate::Endpoint)> {

@@ -38,6 +38,11 @@ pub fn duration(text: &str) -> Option<Duration> {
     Duration::try_from(all).ok().filter(|all| !all.is_zero())
 }
 
+/// So many members.
+pub fn members(count: usize) -> String {
+    if count == 1 { "1 member".to_owned() } else { format!("{count} members") }
+}
+
 /// As people read it.
 pub fn seconds(time: Duration) -> String {
     match time.as_secs() {

@@ -10,7 +10,7 @@ use etcd_types::{
 
 use crate::{
     Refusal, Start, Template, Version, flags,
-    text::{bytes, duration},
+    text::{bytes, duration, members},
     version::{self, Way},
 };
 
@@ -80,8 +80,10 @@ pub struct Running<'a> {
     pub template: Option<&'a Template>,
     /// The version that an unfinished roll leads to.
     pub target: Option<Version>,
-    /// Whether the cluster exists.
-    pub latched: bool,
+    /// Whether there is something that runs.
+    pub begun: bool,
+    /// How many members vote.
+    pub size: usize,
 }
 
 /// What the spec comes to.
@@ -98,7 +100,7 @@ pub fn judge(spec: &EtcdClusterSpec, running: &Running<'_>) -> Judged {
     let mut refusals = Vec::new();
     let mut refuse = |field, why| refusals.push(Refusal { field, why });
     let version = version(spec, running, &mut refuse);
-    let size = size(spec, &mut refuse);
+    let size = size(spec, running, &mut refuse);
     let storage = storage(spec, running, &mut refuse);
     let settings = settings(spec, version.map(|(version, _)| version), running, &mut refuse);
     let quota = quota(spec, &storage, &mut refuse);
@@ -117,7 +119,7 @@ pub fn judge(spec: &EtcdClusterSpec, running: &Running<'_>) -> Judged {
         );
     }
     // Before there is a cluster, nothing is begun with a part of what was asked for.
-    if !running.latched && !refusals.is_empty() {
+    if !running.begun && !refusals.is_empty() {
         return Judged { wanted: None, refusals };
     }
     let wanted = Wanted {
@@ -195,17 +197,13 @@ fn version(
     }
 }
 
-fn size(spec: &EtcdClusterSpec, refuse: &mut impl FnMut(&'static str, String)) -> usize {
-    match usize::try_from(spec.size) {
-        Ok(size @ (1 | 3 | 5 | 7)) => size,
-        asked => {
-            // The nearest odd number of members that is allowed: an even one survives no more losses.
-            let near = asked.unwrap_or(1).clamp(1, 7);
-            let near = if near % 2 == 0 { near - 1 } else { near };
-            refuse("spec.size", format!("{} is not 1, 3, 5 or 7; {near} it is. Set one of these", spec.size));
-            near
-        }
+fn size(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'static str, String)) -> usize {
+    if let Ok(size @ (1 | 3 | 5 | 7)) = usize::try_from(spec.size) {
+        return size;
     }
+    let stays = if running.begun { format!("; there are {} meanwhile", members(running.size)) } else { String::new() };
+    refuse("spec.size", format!("{} is not 1, 3, 5 or 7{stays}. Set one of these", spec.size));
+    running.size.max(1)
 }
 
 fn storage(

@@ -3,17 +3,20 @@
 //! Invariants: a CA is created, never changed; when it is lost nothing new is signed (members trust the old one until they restart)
 //! and a condition says so; a Secret of a deleted cluster of the same name is not ours.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use etcd_types::{EtcdCluster, TlsMode};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kit::{Context, Error, Key, KindId, Result};
-use kube::ResourceExt as _;
+use kube::{Resource as _, ResourceExt as _};
 
 use crate::{
     build, names,
-    tls::{self, Authority, Due, Material, Names, Problem, Role},
+    tls::{self, Authority, Due, Material, Names, Problem, Role, Validity},
 };
 
 /// The certificates of a cluster, as they are.
@@ -30,7 +33,9 @@ struct Leaf {
     role: Role,
     secret: String,
     live: Option<Arc<Secret>>,
-    material: Result<Material, Problem>,
+    material: Option<Material>,
+    /// Whether it is good for what it is for, at the time it was read.
+    judged: Result<Validity, Problem>,
 }
 
 /// Something to do about them.
@@ -50,35 +55,35 @@ pub(crate) struct Standing {
 }
 
 impl Certificates {
-    /// Reads them; `get` finds a Secret of the cluster's namespace by its name.
-    pub(crate) fn read(cluster: &EtcdCluster, get: impl Fn(&str) -> Option<Arc<Secret>>) -> Self {
+    /// Reads and checks them; `get` finds a Secret of the cluster's namespace by its name.
+    fn read(cluster: &EtcdCluster, get: impl Fn(&str) -> Option<Arc<Secret>>, now: Timestamp) -> Self {
         let mode = cluster.spec.tls.mode;
         let get = |name: &str| {
             let made_by_us = mode == TlsMode::SelfManaged;
             get(name).filter(|secret| !made_by_us || names::is_owned(cluster, &**secret))
         };
         let authority = get(&names::ca(&cluster.name_any())).filter(|_| mode == TlsMode::SelfManaged);
+        let authority = authority.map(|secret| Authority::of(&secret));
+        let ca = authority.as_ref().and_then(|authority| authority.as_ref().ok()).map(|it| it.certificate.clone());
+        let names = names::of_certificates(cluster);
         let leaves = Role::ALL.into_iter().filter_map(|role| {
             let secret = tls::secret_name(&cluster.name_any(), &cluster.spec.tls, role)?;
             let live = get(&secret);
-            let material = match &live {
-                Some(live) => Material::of(live),
-                None => Err(Problem::NoSecret(secret.clone())),
-            };
-            Some(Leaf { role, secret, live, material })
+            let read = live.as_ref().map_or_else(|| Err(Problem::NoSecret(secret.clone())), |live| Material::of(live));
+            let judged = read.as_ref().map_err(Clone::clone).and_then(|material| match &ca {
+                Some(ca) => tls::judge(role, material, ca, &names, now),
+                None => tls::check(role, material, &names, now),
+            });
+            Some(Leaf { role, secret, live, material: read.ok(), judged })
         });
-        Self {
-            mode,
-            names: names::of_certificates(cluster),
-            authority: authority.map(|secret| Authority::of(&secret)),
-            leaves: leaves.collect(),
-        }
+        let leaves = leaves.collect();
+        Self { mode, names, authority, leaves }
     }
 
     /// What the operator connects with.
     pub(crate) fn of_operator(&self) -> Option<etcd_api::Tls> {
         let leaf = self.leaves.iter().find(|leaf| leaf.role == Role::Operator)?;
-        let Material { ca, certificate, key } = leaf.material.as_ref().ok()?;
+        let Material { ca, certificate, key } = leaf.material.as_ref()?;
         Some(etcd_api::Tls::new(ca.as_bytes(), certificate.as_bytes(), key.pem().as_bytes()))
     }
 
@@ -94,22 +99,15 @@ impl Certificates {
                 [Task::MakeAuthority].into_iter().chain(leaves).collect()
             }
             None | Some(Err(_)) => Vec::new(),
-            Some(Ok(authority)) => {
-                let due = |leaf: &Leaf| {
-                    let material = leaf.material.as_ref().ok();
-                    tls::due(leaf.role, material, &authority.certificate, &self.names, now)
-                };
-                self.leaves.iter().filter_map(|leaf| Some(sign(leaf, due(leaf)?))).collect()
+            Some(Ok(_)) => {
+                self.leaves.iter().filter_map(|leaf| Some(sign(leaf, tls::due(&leaf.judged, now)?))).collect()
             }
         }
     }
 
     /// How they stand.
     pub(crate) fn standing(&self, now: Timestamp) -> Standing {
-        let ends = self.leaves.iter().filter_map(|leaf| {
-            let until = leaf.material.as_ref().ok()?.validity().ok()?.until;
-            Some((until, leaf.secret.clone()))
-        });
+        let ends = self.leaves.iter().filter_map(|leaf| Some((leaf.judged.as_ref().ok()?.until, leaf.secret.clone())));
         Standing { ends: ends.min(), problem: self.problem(now) }
     }
 
@@ -127,12 +125,11 @@ impl Certificates {
             (_, TlsMode::SelfManaged) => return None,
             _ => {}
         }
-        self.leaves.iter().find_map(|leaf| {
-            let checked = leaf.material.clone().and_then(|it| tls::check(leaf.role, &it, &self.names, now));
-            checked.err().map(|problem| match problem {
-                Problem::NoSecret(_) | Problem::Missing { .. } => problem.to_string(),
-                problem => format!("Secret {}: {problem}", leaf.secret),
-            })
+        self.leaves.iter().find_map(|leaf| match &leaf.judged {
+            Ok(life) if now < life.until => None,
+            Ok(life) => Some(format!("Secret {}: {}", leaf.secret, Problem::Expired(life.until))),
+            Err(problem @ (Problem::NoSecret(_) | Problem::Missing { .. })) => Some(problem.to_string()),
+            Err(problem) => Some(format!("Secret {}: {problem}", leaf.secret)),
         })
     }
 
@@ -161,6 +158,41 @@ impl Certificates {
             }
         }
         Ok(())
+    }
+}
+
+/// What was read of each cluster: read again when a Secret or the spec has changed, not in every reconcile.
+#[derive(Debug, Default)]
+pub(crate) struct Read(Mutex<BTreeMap<Key, (State, Arc<Certificates>)>>);
+
+/// The UID and generation of the cluster, and the versions of its Secrets.
+type State = (Option<String>, Option<i64>, Vec<u64>);
+
+impl Read {
+    pub(crate) fn get(
+        &self,
+        cluster: &EtcdCluster,
+        get: impl Fn(&str) -> Option<Arc<Secret>>,
+        now: Timestamp,
+    ) -> Arc<Certificates> {
+        let name = cluster.name_any();
+        let leaves = Role::ALL.into_iter().filter_map(|role| tls::secret_name(&name, &cluster.spec.tls, role));
+        let secrets = leaves.chain([names::ca(&name)]);
+        let versions = secrets.map(|name| get(&name).map_or(0, |secret| kit::Row::resource_version(&*secret)));
+        let state: State = (cluster.uid(), cluster.meta().generation, versions.collect());
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get(&Key::of(cluster)) {
+            Some((known, certificates)) if *known == state => certificates.clone(),
+            _ => {
+                let certificates = Arc::new(Certificates::read(cluster, get, now));
+                all.insert(Key::of(cluster), (state, certificates.clone()));
+                certificates
+            }
+        }
+    }
+
+    pub(crate) fn forget(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 }
 

@@ -8,6 +8,7 @@ use k8s_openapi::{
 };
 use kit::{Key, KindId, Owner, Row};
 use kube::Resource;
+use serde::Serialize;
 
 use crate::names;
 
@@ -27,6 +28,16 @@ pub(crate) struct Glimpse<L> {
     cluster: Option<String>,
     owner: Option<[String; 3]>,
     pub(crate) seen: L,
+}
+
+impl<L: Look> Glimpse<L>
+where
+    L::Of: Serialize,
+{
+    /// Of an object that is there already.
+    pub(crate) fn of(object: &L::Of) -> Result<Self, serde_json::Error> {
+        Self::decode(&serde_json::to_vec(object)?)
+    }
 }
 
 impl<L: Look> Row for Glimpse<L> {

@@ -37,6 +37,7 @@ mod report;
 mod tls;
 
 pub use metrics::FAMILIES;
+pub use observe::{Looked, look};
 pub use operator::{Options, add_to};
 pub use reasons::Carried;
 

@@ -56,6 +56,7 @@ pub fn add_to(manager: &mut Manager, options: Options) {
         accounts: manager.watch(ours()),
         secrets: manager.watch(ours()),
         given: Arc::new(Given::new(named_secrets.clone())),
+        certificates: Arc::default(),
         config_maps: manager.watch(ours()),
         budgets: manager.watch(ours()),
         policies: manager.watch(ours()),
@@ -185,6 +186,7 @@ impl Reconciler for EtcdClusters {
                 self.connections.forget(&seen.key);
                 self.measured.forget(&seen.key);
                 self.around.outside.forget(&seen.key);
+                self.caches.certificates.forget(&seen.key);
                 acted.outcome()
             }
         }

@@ -144,7 +144,12 @@ async fn have<O: Outside>(cx: &Context, cluster: &EtcdCluster, wanted: Option<&O
     }
     let (kind, key) = (KindId::of::<Object<O>>(), Key::of(cluster));
     let api: Api<Object<O>> = Api::namespaced(cx.client(), key.namespace());
-    let found = api.get_opt(key.name()).await.map_err(|error| Error::api("get", kind, key, error))?;
+    let found = match api.get(key.name()).await {
+        Ok(found) => Some(found),
+        // Where the kind is not installed the server says so without the words of its own API, which `get_opt` waits for.
+        Err(kube::Error::Api(status)) if status.code == 404 => None,
+        Err(error) => return Err(Error::api("get", kind, key, error)),
+    };
     match found.filter(|found| names::is_owned(cluster, found)) {
         Some(found) => cx.delete(&found).await.map(drop),
         None => Ok(()),

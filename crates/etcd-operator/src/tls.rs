@@ -38,7 +38,8 @@ pub(crate) const TLS_KEY: &str = "tls.key";
 const CA_LIFE: SignedDuration = SignedDuration::from_hours(10 * 365 * 24);
 const LEAF_LIFE: SignedDuration = SignedDuration::from_hours(365 * 24);
 /// How long an operator may be away, from any moment on, without a certificate running out.
-pub(crate) const ABSENCE: SignedDuration = SignedDuration::from_hours(90 * 24);
+#[cfg(test)]
+const ABSENCE: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// A member whose clock is behind ours must not find a new certificate "not yet valid".
 const SKEW: SignedDuration = SignedDuration::from_mins(5);
 
@@ -105,16 +106,27 @@ pub(crate) enum Due {
     Unusable(String),
 }
 
-/// Whether the leaf of `role` has to be signed anew.
-pub(crate) fn due(role: Role, leaf: Option<&Material>, ca: &str, names: &Names, now: Timestamp) -> Option<Due> {
-    let Some(leaf) = leaf else { return Some(Due::Missing) };
+/// Whether a leaf that we made is still what we would make: of this CA, for these names.
+pub(crate) fn judge(
+    role: Role,
+    leaf: &Material,
+    ca: &str,
+    names: &Names,
+    now: Timestamp,
+) -> Result<Validity, Problem> {
     if leaf.ca != ca {
-        return Some(Due::Unusable("it is of another CA".to_owned()));
+        return Err(Problem::OfAnotherAuthority);
     }
-    match check(role, leaf, names, now) {
+    let validity = check(role, leaf, names, now)?;
+    if names.are_covered(role, leaf) { Ok(validity) } else { Err(Problem::LacksName) }
+}
+
+/// Whether a leaf that was judged so has to be signed anew.
+pub(crate) fn due(judged: &Result<Validity, Problem>, now: Timestamp) -> Option<Due> {
+    match judged {
+        Err(Problem::NoSecret(_)) => Some(Due::Missing),
         Err(problem) => Some(Due::Unusable(problem.to_string())),
-        Ok(_) if !names.are_covered(role, leaf) => Some(Due::Unusable("it lacks a name".to_owned())),
-        Ok(validity) => (now >= renew_at(validity)).then_some(Due::Old),
+        Ok(validity) => (now >= renew_at(*validity)).then_some(Due::Old),
     }
 }
 

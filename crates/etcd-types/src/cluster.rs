@@ -102,3 +102,97 @@ fn three() -> i32 {
 fn cluster_domain() -> String {
     "cluster.local".to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use kube::CustomResourceExt as _;
+    use serde_json::{Value, json};
+
+    use crate::{EtcdCluster, TlsMode};
+
+    fn schema() -> Value {
+        let crd = serde_json::to_value(EtcdCluster::crd()).unwrap();
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
+    }
+
+    fn cluster(spec: Value) -> Value {
+        json!({"apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdCluster", "metadata": {"name": "db"}, "spec": spec})
+    }
+
+    /// What the server would say to this object, after it has filled in the defaults.
+    fn refused(spec: Value, old: Option<Value>) -> Vec<String> {
+        let filled = |spec: Value| -> Value {
+            serde_json::to_value(serde_json::from_value::<EtcdCluster>(cluster(spec)).unwrap()).unwrap()
+        };
+        let answer = kube_cel::Validator::new().validate(&schema(), &filled(spec), old.map(filled).as_ref());
+        answer.err().map(|errors| errors.iter().map(|error| error.message.clone()).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_version_is_all_that_is_needed() {
+        let cluster: EtcdCluster = serde_json::from_value(cluster(json!({"version": "3.6.16"}))).unwrap();
+        assert_eq!((cluster.spec.size, cluster.spec.tls.mode), (3, TlsMode::SelfManaged));
+        assert_eq!(cluster.spec.storage.size.0, "8Gi");
+        assert!(cluster.spec.etcd.corruption_checks.initial && !cluster.spec.deletion_policy.protection);
+    }
+
+    #[test]
+    fn what_the_schema_can_refuse_it_refuses_by_name() {
+        let good = json!({"version": "3.6.16"});
+        assert_eq!(refused(good.clone(), None), Vec::<String>::new());
+        let cases = [
+            (json!({"version": "3.6.16", "size": 4}), None, "spec.size is 1, 3, 5 or 7"),
+            (json!({"version": "latest"}), None, "spec.version is a version such as 3.6.16"),
+            (json!({"version": "3.6.16", "tls": {"mode": "Secrets"}}), None, "spec.tls.secrets is needed"),
+            (
+                json!({"version": "3.6.16", "tls": {"certManager": {"issuerRef": {"name": "ca"}}}}),
+                None,
+                "spec.tls.certManager is needed",
+            ),
+            (
+                json!({"version": "3.6.16", "etcd": {"heartbeatIntervalMilliseconds": 300, "electionTimeoutMilliseconds": 1000}}),
+                None,
+                "must be at least five times",
+            ),
+            (json!({"version": "3.6.16", "tls": {"mode": "Off"}}), Some(good.clone()), "spec.tls.mode cannot change"),
+            (
+                json!({"version": "3.6.16", "storage": {"medium": "Memory"}}),
+                Some(good.clone()),
+                "spec.storage.medium cannot change",
+            ),
+        ];
+        for (spec, old, expected) in cases {
+            let refused = refused(spec.clone(), old);
+            assert!(refused.iter().any(|message| message.contains(expected)), "{spec}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn every_field_says_what_it_does() {
+        fn walk(path: &str, schema: &Value, silent: &mut Vec<String>) {
+            for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+                let path = format!("{path}.{name}");
+                if field["description"].as_str().is_none_or(|text| text.len() < 5) {
+                    silent.push(path.clone());
+                }
+                walk(&path, field, silent);
+            }
+            if let Some(items) = schema.get("items") {
+                walk(path, items, silent);
+            }
+        }
+        let mut silent = Vec::new();
+        walk("spec", &schema()["properties"]["spec"], &mut silent);
+        walk("status", &schema()["properties"]["status"], &mut silent);
+        assert_eq!(silent, Vec::<String>::new());
+    }
+
+    #[test]
+    fn kubectl_scale_sets_the_size() {
+        let crd = serde_json::to_value(EtcdCluster::crd()).unwrap();
+        let scale = &crd["spec"]["versions"][0]["subresources"]["scale"];
+        assert_eq!(scale["specReplicasPath"], ".spec.size");
+        assert_eq!(crd["spec"]["names"]["plural"], "etcdclusters");
+        assert_eq!(crd["spec"]["names"]["shortNames"], json!(["etcd"]));
+    }
+}

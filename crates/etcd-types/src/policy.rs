@@ -34,11 +34,11 @@ pub enum UpdateType {
 #[serde(rename_all = "camelCase")]
 pub struct Remediation {
     /// After how long a pod that runs but does not serve is restarted.
-    #[serde(default = "one_minute")]
+    #[serde(default = "two_minutes")]
     pub restart_after: String,
     /// After how long a member whose node is dead, or that keeps crashing where others do not, is replaced by a new one with a
     /// new volume. One whose volume is gone for certain is replaced at once.
-    #[serde(default = "five_minutes")]
+    #[serde(default = "ten_minutes")]
     pub replace_after: String,
     /// How many members may be replaced within an hour. With 0, none is ever replaced.
     #[serde(default = "three")]
@@ -52,20 +52,20 @@ pub struct Remediation {
 impl Default for Remediation {
     fn default() -> Self {
         Self {
-            restart_after: one_minute(),
-            replace_after: five_minutes(),
+            restart_after: two_minutes(),
+            replace_after: ten_minutes(),
             max_replacements_per_hour: three(),
             keep_old_volume: one_day(),
         }
     }
 }
 
-fn one_minute() -> String {
-    "1m".to_owned()
+fn two_minutes() -> String {
+    "2m".to_owned()
 }
 
-fn five_minutes() -> String {
-    "5m".to_owned()
+fn ten_minutes() -> String {
+    "10m".to_owned()
 }
 
 fn one_day() -> String {

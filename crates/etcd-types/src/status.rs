@@ -37,6 +37,8 @@ pub struct EtcdClusterStatus {
     pub operation: Option<Operation>,
     /// When members were replaced without being asked for, within the last hour.
     pub replacements: Option<Vec<Time>>,
+    /// What became of the last wish that another member should lead.
+    pub move_leader: Option<MoveLeaderStatus>,
     /// How to connect.
     pub connection: Option<Connection>,
     /// The certificates.
@@ -174,8 +176,22 @@ pub enum OperationKind {
     Downgrade,
     /// Members get other settings.
     Configure,
+    /// Another member is to lead, as somebody asked.
+    MoveLeader,
     /// Volumes that are no longer used are deleted, as the policy says.
     CleanUp,
+}
+
+/// What became of the wish that another member should lead: the annotation `etcd.capstan.dev/move-leader`.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveLeaderStatus {
+    /// The annotation's text. The same text is never acted on twice.
+    pub request: String,
+    /// Whether the member leads.
+    pub done: bool,
+    /// That it does, or why it cannot.
+    pub message: String,
 }
 
 /// How to connect.

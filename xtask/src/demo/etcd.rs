@@ -59,11 +59,14 @@ impl Etcd<'_> {
 
     fn connect(&self) -> Result<()> {
         self.story.heading("A client connects");
-        self.story.say("It has the Secret that the status names, and will write and read until the end of the story.");
+        self.story.say(
+            "It has the Secret that the status names, and will write and read until the end of the story.",
+        );
         let text = std::fs::read_to_string(crate::tree::root().join(CLIENT)).context(CLIENT)?;
         self.story.command(format!("kubectl -n demo apply -f {CLIENT}"));
         self.kubectl.ask_with(&["apply", "-f", "-"], &text.replace("capstan:dev", self.ground.image))?;
-        self.story.until("the client's first answers", PATIENCE, || Ok((self.requests()? > 0).then_some(())))?;
+        self.story
+            .until("the client's first answers", PATIENCE, || Ok((self.requests()? > 0).then_some(())))?;
         self.story.shown("it writes and reads");
         Ok(())
     }
@@ -174,7 +177,8 @@ impl Etcd<'_> {
         if let Some(namespace) = self.kubectl.namespace {
             command.args(["--namespace", namespace]);
         }
-        let done = command.output().with_context(|| format!("cannot run {}", self.ground.capstan.display()))?;
+        let done =
+            command.output().with_context(|| format!("cannot run {}", self.ground.capstan.display()))?;
         if !done.status.success() {
             bail!("capstan {} failed: {}", arguments.join(" "), String::from_utf8_lossy(&done.stderr).trim());
         }

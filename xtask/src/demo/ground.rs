@@ -3,10 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
-use lab::Lab;
+use lab::{Lab, versions::Operand};
 
-use super::{Options, kubectl::Kubectl, story::Story};
-use crate::image;
+use super::{Options, etcd, kubectl::Kubectl, story::Story};
+use crate::{image, release};
 
 /// Where the demo's applications live.
 const NAMESPACE: &str = "demo";
@@ -15,6 +15,8 @@ const HOME: &str = "capstan-system";
 
 pub(crate) struct Ground {
     pub(crate) kubectl: Kubectl,
+    /// Our binary, on this machine.
+    pub(crate) capstan: PathBuf,
     /// What the user types to have a kubectl of their own.
     pub(crate) hint: Option<String>,
 }
@@ -55,9 +57,11 @@ fn in_the_lab(story: &Story, name: &str) -> Result<Ground> {
         }
         Err(_) => Lab::up(&lab::Options { name: name.into(), ..lab::Options::default() }, &progress)?,
     };
-    for image in &images {
-        lab.load_image(&image.path)?;
+    let mut tars: Vec<PathBuf> = images.into_iter().map(|image| image.path).collect();
+    for version in etcd::VERSIONS {
+        tars.push(lab::images::operand(Operand::Etcd, version, &progress)?);
     }
+    lab.load_images(&tars)?;
     let kubectl = Kubectl {
         program: lab.kubectl().get_program().into(),
         cluster: vec!["--kubeconfig".into(), lab.kubeconfig().display().to_string()],
@@ -65,7 +69,8 @@ fn in_the_lab(story: &Story, name: &str) -> Result<Ground> {
     };
     story.shown("a control plane and three nodes, with the images on each");
     kubectl.of(None).show(story, "get nodes")?;
-    Ok(Ground { kubectl, hint: Some("eval \"$(cargo xtask lab env)\"".into()) })
+    let capstan = release::programs(&progress)?.join("capstan");
+    Ok(Ground { kubectl, capstan, hint: Some("eval \"$(cargo xtask lab env)\"".into()) })
 }
 
 fn of_the_user(context: &str) -> Kubectl {
@@ -80,7 +85,7 @@ fn in_the_cluster(story: &Story, context: &str) -> Result<Ground> {
         format!("the context {context} does not answer: see `kubectl config get-contexts`")
     })?;
     kubectl.of(None).show(story, "get nodes")?;
-    story.say("The demo needs two images in your cluster; `make image` makes them without a container engine, as OCI archives:");
+    story.say("The demo needs two images of ours in your cluster (etcd's come from quay.io); `make image` makes them without a container engine, as OCI archives:");
     for line in [
         "make image",
         "kind load image-archive FILE                        # kind",
@@ -90,7 +95,8 @@ fn in_the_cluster(story: &Story, context: &str) -> Result<Ground> {
     ] {
         story.type_this(line);
     }
-    Ok(Ground { kubectl, hint: None })
+    let capstan = release::programs(&Told(story))?.join("capstan");
+    Ok(Ground { kubectl, capstan, hint: None })
 }
 
 fn install(story: &Story, kubectl: &Kubectl, options: &Options) -> Result<()> {

@@ -51,6 +51,7 @@ pub(super) async fn run(load: Load) -> Result<()> {
     let began = Instant::now();
     let mut told = began;
     let mut session = Session { load: &load, endpoints: load.endpoints.clone(), tls, turn: 0, open: None };
+    session.learn_members().await;
     let (mut book, mut tally) = (Book::default(), Tally::default());
     while load.until.is_none_or(|end| began.elapsed() < end) {
         let went = tokio::select! {
@@ -127,8 +128,8 @@ impl Session<'_> {
     async fn put(&mut self, number: u64) -> Result<(), EtcdError> {
         let client = self.client().await?;
         let request = PutRequest {
-            key: self.load.key.clone().into_bytes(),
-            value: number.to_string().into_bytes(),
+            key: self.load.key.clone().into(),
+            value: number.to_string().into(),
             ..PutRequest::default()
         };
         client.call(client.kv().put(request)).await.map(drop)
@@ -136,7 +137,7 @@ impl Session<'_> {
 
     async fn get(&mut self) -> Result<Option<u64>, EtcdError> {
         let client = self.client().await?;
-        let request = RangeRequest { key: self.load.key.clone().into_bytes(), ..RangeRequest::default() };
+        let request = RangeRequest { key: self.load.key.clone().into(), ..RangeRequest::default() };
         let answer = client.call(client.kv().range(request)).await?;
         let found = answer.kvs.first().and_then(|pair| std::str::from_utf8(&pair.value).ok()?.parse().ok());
         Ok(found)
@@ -146,21 +147,31 @@ impl Session<'_> {
         if let Some(client) = &self.open {
             return Ok(client.clone());
         }
-        let turn = self.turn.checked_rem(self.endpoints.len()).unwrap_or(0);
-        let url = self.endpoints.get(turn).map_or("", String::as_str);
+        let url = self.url().map_or("", String::as_str);
         let client = Client::connect(url, self.tls.as_ref(), self.load.deadline).await?;
         Ok(self.open.insert(client).clone())
     }
 
-    /// Members come and go: whom to turn to next. Nobody is the wiser when it cannot be known now.
+    /// Members come and go: whom to turn to. Nobody is the wiser when it cannot be known now.
     async fn learn_members(&mut self) {
-        let Some(client) = &self.open else { return };
+        let Ok(client) = self.client().await else { return };
         let Ok(membership) = client.members(Consistency::Linearizable).await else { return };
         let voters = membership.members.into_iter().filter(|member| member.role == Role::Voter);
         let urls: Vec<String> = voters.filter_map(|member| member.client_urls.into_iter().next()).collect();
-        if !urls.is_empty() {
-            self.endpoints = urls;
+        if urls.is_empty() || urls == self.endpoints {
+            return;
         }
+        // Whoever is asked now stays, unless nobody knows which member that is.
+        let at = self.url().and_then(|url| urls.iter().position(|other| other == url));
+        if at.is_none() {
+            self.open = None;
+        }
+        (self.turn, self.endpoints) = (at.unwrap_or(0), urls);
+    }
+
+    /// Who is asked.
+    fn url(&self) -> Option<&String> {
+        self.endpoints.get(self.turn.checked_rem(self.endpoints.len())?)
     }
 
     /// Somebody else is asked next.

@@ -40,12 +40,19 @@ pub(super) async fn run(common: &Common, name: &str, member: Option<String>, lin
     if let Some(member) = &member {
         selector.push_str(&format!(",{MEMBER}={member}"));
     }
-    let logs = Logs { pods: Api::namespaced(server.client.clone(), &server.namespace), lines, alone: member.is_some(), paint: paint(common) };
+    let logs = Logs {
+        pods: Api::namespaced(server.client.clone(), &server.namespace),
+        lines,
+        alone: member.is_some(),
+        paint: paint(common),
+    };
     if lines.follow {
         return logs.follow(&server, selector).await;
     }
     let listed = logs.pods.list(&ListParams::default().labels(&selector)).await;
-    let pods = listed.map_err(|error| explain(error, "list", &format!("the pods of EtcdCluster {}/{name}", server.namespace)))?;
+    let pods = listed.map_err(|error| {
+        explain(error, "list", &format!("the pods of EtcdCluster {}/{name}", server.namespace))
+    })?;
     if pods.items.is_empty() {
         let whom = member.unwrap_or_else(|| name.to_owned());
         bail!("{whom} has no pod in namespace {}: see `capstan etcd status {name}`", server.namespace);
@@ -78,7 +85,8 @@ impl Logs {
     async fn print(&self, pod: &Pod) -> Result<()> {
         let name = pod.name_any();
         let opened = self.pods.log_stream(&name, &self.parameters()).await;
-        let mut lines = opened.map_err(|error| explain(error, "read", &format!("the log of pod {name}")))?.lines();
+        let mut lines =
+            opened.map_err(|error| explain(error, "read", &format!("the log of pod {name}")))?.lines();
         while let Some(line) = lines.try_next().await? {
             self.say(&whose(pod), &line)?;
         }
@@ -113,7 +121,13 @@ impl Logs {
 }
 
 /// One container's lines, until it ends. Why it cannot be read is a line, too: the others go on.
-async fn pass_on(pods: Api<Pod>, parameters: LogParams, pod: String, member: String, to: mpsc::Sender<(String, String)>) {
+async fn pass_on(
+    pods: Api<Pod>,
+    parameters: LogParams,
+    pod: String,
+    member: String,
+    to: mpsc::Sender<(String, String)>,
+) {
     let read = async {
         let mut lines = pods.log_stream(&pod, &parameters).await.map_err(|error| error.to_string())?.lines();
         while let Some(line) = lines.try_next().await.map_err(|error| error.to_string())? {
@@ -130,7 +144,8 @@ async fn pass_on(pods: Api<Pod>, parameters: LogParams, pod: String, member: Str
 
 /// The container that runs in the pod, by an ID that each has for itself.
 fn running(pod: &Pod) -> Option<String> {
-    let status = pod.status.as_ref()?.container_statuses.as_ref()?.iter().find(|status| status.name == CONTAINER)?;
+    let status =
+        pod.status.as_ref()?.container_statuses.as_ref()?.iter().find(|status| status.name == CONTAINER)?;
     status.state.as_ref()?.running.as_ref()?;
     status.container_id.clone()
 }

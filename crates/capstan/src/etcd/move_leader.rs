@@ -21,16 +21,20 @@ use crate::output::say;
 
 pub(super) async fn run(common: &Common, name: &str, to: Option<String>, patience: Duration) -> Result<()> {
     let server = Server::of(common).await?;
-    let cluster = server.cluster(name).await?;
-    let to = choose(&cluster, to.as_deref())?;
+    let to = choose(&server.cluster(name).await?, to.as_deref())?;
     // The time makes it a request of its own, should the same have been asked for before.
     let request = format!("{to} {}", Clock::system().now());
+    let answer = ask(&server, name, &request, patience).await?;
+    say(&format!("{answer}\n"))
+}
+
+/// Puts the request on the EtcdCluster, and waits for the operator's answer.
+pub(super) async fn ask(server: &Server, name: &str, request: &str, patience: Duration) -> Result<String> {
     let patch = json!({ "metadata": { "annotations": { MOVE_LEADER: request } } });
     let patched = server.clusters().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
     patched.map_err(|error| explain(error, "patch", &format!("EtcdCluster {}/{name}", server.namespace)))?;
-    let answer = watch::until(&server, name, patience, |cluster| answer(cluster, &request)).await?;
-    match answer {
-        Some(Ok(result)) => say(&format!("{result}\n")),
+    match watch::until(server, name, patience, |cluster| answer(cluster, request)).await? {
+        Some(Ok(result)) => Ok(result),
         Some(Err(why)) => bail!("EtcdCluster {}/{name}: {why}", server.namespace),
         None => bail!(
             "the operator has not answered within {} s. It moves the leader only while nothing else is under way: see `capstan etcd status {name}`. \
@@ -61,14 +65,22 @@ fn choose(cluster: &EtcdCluster, named: Option<&str>) -> Result<String> {
             match (member.role, member.healthy) {
                 (Role::Leader, _) => bail!("{name} leads {whom} already"),
                 (Role::Learner | Role::None, _) => bail!("{name} does not vote in {whom}, so it cannot lead"),
-                (_, false) => bail!("{name} does not serve{}", member.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"))),
+                (_, false) => bail!(
+                    "{name} does not serve{}",
+                    member.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+                ),
                 _ => Ok(name.to_owned()),
             }
         }
         // One that need not be restarted soon, if there is one.
         None => {
             let chosen = members.iter().filter(can_lead).max_by_key(|member| member.updated);
-            let chosen = chosen.ok_or_else(|| anyhow!("{whom} has no other member that serves: see `capstan etcd status {}`", cluster.name_any()))?;
+            let chosen = chosen.ok_or_else(|| {
+                anyhow!(
+                    "{whom} has no other member that serves: see `capstan etcd status {}`",
+                    cluster.name_any()
+                )
+            })?;
             Ok(chosen.name.clone())
         }
     }

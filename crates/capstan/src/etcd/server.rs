@@ -89,21 +89,29 @@ pub(super) fn explain(error: kube::Error, verb: &str, what: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use kube::core::{Status, response::StatusDetails};
+    use kube::core::Status;
 
     use super::*;
 
     fn refusal(code: u16, name: &str, message: &str) -> String {
-        let details = StatusDetails { name: name.into(), ..StatusDetails::default() };
-        let status = Status { code, message: message.into(), details: Some(details), ..Status::default() };
+        let status: Status = serde_json::from_value(serde_json::json!({
+            "status": "Failure", "code": code, "message": message, "details": { "name": name },
+        }))
+        .unwrap();
         explain(kube::Error::Api(Box::new(status)), "get", "EtcdCluster shop/db").to_string()
     }
 
     #[test]
     fn a_refusal_names_the_object_and_what_to_do() {
-        assert_eq!(refusal(404, "db", ""), "EtcdCluster shop/db is not there; `capstan etcd status -A` shows which are");
+        assert_eq!(
+            refusal(404, "db", ""),
+            "EtcdCluster shop/db is not there; `capstan etcd status -A` shows which are"
+        );
         assert!(refusal(404, "", "").contains("install Capstan with"));
-        assert!(refusal(403, "db", "user cannot get").starts_with("you may not get EtcdCluster shop/db: user cannot"));
+        assert!(
+            refusal(403, "db", "user cannot get")
+                .starts_with("you may not get EtcdCluster shop/db: user cannot")
+        );
         assert_eq!(refusal(500, "db", "boom"), "cannot get EtcdCluster shop/db: boom");
     }
 }

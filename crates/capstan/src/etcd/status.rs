@@ -23,7 +23,10 @@ pub(super) async fn run(common: &Common, asked: Status) -> Result<()> {
     let Some(name) = asked.name else {
         let clusters = server.list(asked.all_namespaces).await?;
         return match asked.output.output {
-            Some(format) => structured(&json!({ "apiVersion": "v1", "kind": "List", "items": clusters.into_iter().map(plain).collect::<Vec<_>>() }), format),
+            Some(format) => structured(
+                &json!({ "apiVersion": "v1", "kind": "List", "items": clusters.into_iter().map(plain).collect::<Vec<_>>() }),
+                format,
+            ),
             None if clusters.is_empty() => say(&format!("{}\n", nobody(&server, asked.all_namespaces))),
             None => lines(&view::overview(&clusters, Clock::system().now(), paint(common))),
         };

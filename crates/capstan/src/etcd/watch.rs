@@ -69,7 +69,8 @@ pub(super) async fn run(
     let ends = Instant::now() + until.and_then(|until| until.patience).unwrap_or(FOR_EVER);
     let mut seconds = interval(Duration::from_secs(1));
     loop {
-        let clusters: Vec<EtcdCluster> = followed.store.list().iter().map(|cluster| EtcdCluster::clone(cluster)).collect();
+        let clusters: Vec<EtcdCluster> =
+            followed.store.list().iter().map(|cluster| EtcdCluster::clone(cluster)).collect();
         let trouble = followed.store.health().last_error;
         screen.show(&clusters, name.is_some(), trouble.as_deref(), Clock::system().now(), paint)?;
         match (clusters.as_slice(), name) {
@@ -101,7 +102,9 @@ fn end(cluster: &EtcdCluster) -> Option<Result<(), String>> {
         return None;
     }
     let mut conditions = status.conditions.iter().flatten();
-    if let Some(refused) = conditions.find(|condition| condition.type_ == "SpecValid" && condition.status == "False") {
+    if let Some(refused) =
+        conditions.find(|condition| condition.type_ == "SpecValid" && condition.status == "False")
+    {
         return Some(Err(refused.message.clone()));
     }
     (status.phase == Some(Phase::Healthy) && status.operation.is_none()).then_some(Ok(()))

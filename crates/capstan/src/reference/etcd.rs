@@ -7,7 +7,9 @@ use etcd_operator::{
     FAMILIES, crd,
     monitoring::{ALERTS, Severity},
 };
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSONSchemaProps, JSONSchemaPropsOrArray};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray,
+};
 
 /// What is Kubernetes' own, and described in its documentation: named, not unfolded.
 const KUBERNETES_OWN: &[&str] = &[
@@ -32,7 +34,8 @@ pub(super) fn page() -> String {
             unfold(name, part, &mut rows);
         }
     }
-    let fields = |of: &str| rows.iter().filter(|row| row.path.starts_with(of)).map(Row::line).collect::<String>();
+    let fields =
+        |of: &str| rows.iter().filter(|row| row.path.starts_with(of)).map(Row::line).collect::<String>();
     format!(
         "# EtcdCluster: reference\n\nHow it is used is in [docs/etcd.md](../etcd.md).\n\n\
          ## spec\n\n| field | type | default | |\n|---|---|---|---|\n{}\n\
@@ -79,7 +82,8 @@ fn unfold(path: &str, of: &JSONSchemaProps, rows: &mut Vec<Row>) {
             _ => None,
         };
         let below = item.unwrap_or(field);
-        let default = field.default.as_ref().map(|value| value.0.to_string()).filter(|text| !text.starts_with('{'));
+        let default =
+            field.default.as_ref().map(|value| value.0.to_string()).filter(|text| !text.starts_with('{'));
         rows.push(Row {
             kind: kind(field, item),
             default: default.map_or_else(String::new, |text| format!("`{text}`")),
@@ -143,11 +147,17 @@ mod tests {
     #[test]
     fn every_field_is_described_and_kubernetes_own_are_not_unfolded() {
         let page = page();
-        for part in ["| `spec.size` | integer | `3` | How many members vote", "| `spec.pod.affinity` |", "| `status.members[].role` |", "| `QuorumLost` |"] {
+        for part in [
+            "| `spec.size` | integer | `3` | How many members vote",
+            "| `spec.pod.affinity` |",
+            "| `status.members[].role` |",
+            "| `QuorumLost` |",
+        ] {
             assert!(page.contains(part), "{part}\n{page}");
         }
         assert!(!page.contains("spec.pod.affinity."), "unfolded");
-        let bare: Vec<&str> = page.lines().filter(|line| line.starts_with("| `spec.") && line.ends_with("|  |")).collect();
+        let bare: Vec<&str> =
+            page.lines().filter(|line| line.starts_with("| `spec.") && line.ends_with("|  |")).collect();
         assert!(bare.is_empty(), "not described: {bare:?}");
     }
 }

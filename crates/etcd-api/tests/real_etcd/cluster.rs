@@ -5,12 +5,14 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::Stdio,
+    sync::atomic::{AtomicU16, Ordering},
     time::Duration,
 };
 
 use etcd_api::{Client, Consistency, Endpoint as _, EtcdError, Status, Tls};
 use lab::{binaries, versions::Operand};
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::{
     process::{Child, Command},
     time::{Instant, MissedTickBehavior, interval},
@@ -61,13 +63,18 @@ pub(crate) struct Process {
     child: Option<Child>,
 }
 
+/// A port that nobody listens on. Below those that the system gives to connections: a member that is away for a moment would lose
+/// its port to one of them.
+fn free_port() -> u16 {
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let next = || first + GIVEN.fetch_add(1, Ordering::Relaxed);
+    std::iter::repeat_with(next).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
 impl Process {
     fn new(number: usize) -> Self {
-        // Both at once, or the system might give the same one twice.
-        let free = || TcpListener::bind("127.0.0.1:0").unwrap();
-        let (peer, client) = (free(), free());
-        let port = |listener: TcpListener| listener.local_addr().unwrap().port();
-        Self { name: format!("m{number}"), peer: port(peer), client: port(client), child: None }
+        Self { name: format!("m{number}"), peer: free_port(), client: free_port(), child: None }
     }
 
     pub(crate) fn peer_url(&self) -> String {
@@ -87,11 +94,32 @@ impl Process {
         self.child.as_mut().unwrap().kill().await.unwrap();
     }
 
+    /// Ends it as Kubernetes does: what it knows is on its disk then.
+    pub(crate) async fn stop(&mut self) {
+        self.signal(Signal::TERM);
+        self.child.as_mut().unwrap().wait().await.unwrap();
+    }
+
+    /// Its process ID.
+    fn signal(&self, signal: Signal) -> u32 {
+        let id = self.child.as_ref().unwrap().id().unwrap();
+        kill_process(Pid::from_raw(i32::try_from(id).unwrap()).unwrap(), signal).unwrap();
+        id
+    }
+
     /// It lives, and does nothing.
-    pub(crate) fn pause(&self) {
-        let pid = self.child.as_ref().unwrap().id().unwrap();
-        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    pub(crate) async fn pause(&self) {
+        let id = self.signal(Signal::STOP);
+        until("all its threads stand still", async || {
+            let threads =
+                fs::read_dir(format!("/proc/{id}/task")).unwrap().map(|thread| thread.unwrap().path());
+            let states: Vec<String> =
+                threads.map(|thread| fs::read_to_string(thread.join("stat")).unwrap()).collect();
+            let still =
+                |stat: &String| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('T'));
+            if states.iter().all(still) { Ok(()) } else { Err(states.join("")) }
+        })
+        .await;
     }
 }
 

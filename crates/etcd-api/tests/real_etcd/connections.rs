@@ -47,7 +47,7 @@ async fn a_process_that_hangs_is_known_by_the_deadline_of_a_call_and_by_the_ping
     let short = Client::connect(&url, Some(&cluster.tls), soon).await.unwrap();
     let mut health = client.watch_health();
     assert_eq!(health.next().await, Some(Ok(Health::Serving)));
-    cluster.members[0].pause();
+    cluster.members[0].pause().await;
     let error = short.probe(Consistency::Serializable).await.unwrap_err();
     assert_eq!(error, EtcdError::Deadline(soon));
     assert!(error.leaves_doubt());

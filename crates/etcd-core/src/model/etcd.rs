@@ -18,7 +18,7 @@ pub(crate) struct Disk {
 }
 
 /// The members as a quorum of them would say.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Etcd {
     pub(crate) cluster_id: Option<ClusterId>,
     pub(crate) members: Vec<EtcdMember>,
@@ -31,7 +31,7 @@ pub(crate) struct Etcd {
     next_id: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EtcdMember {
     pub(crate) id: MemberId,
     pub(crate) serial: Serial,
@@ -173,13 +173,19 @@ impl Model {
         if let Some(disk) = self.disks.get_mut(&key) {
             let low = template.version.minor;
             let may_go_back = self.etcd.downgrade.is_some_and(|to| to.minor == low);
+            let latched = self.latch.as_ref().is_some_and(|latch| latch.cluster_id.is_some());
+            if low < disk.minor && !latched {
+                // Nobody could know; etcd itself refuses it.
+                return Err("invalid downgrade; server version is lower than determined cluster version".into());
+            }
             assert!(low >= disk.minor || may_go_back, "{} is started on data of {}", template.version, disk.minor);
             let known = self.etcd.members.iter().any(|member| member.id == disk.member);
             let foreign = Some(disk.cluster_id) != self.etcd.cluster_id;
             let forming = self.etcd.cluster_id.is_none();
             return if known || forming || foreign { Ok(()) } else { Err("the member has been permanently removed from the cluster".into()) };
         }
-        let minor = template.version.minor;
+        // Until the cluster has agreed on a version, any that is known can read what is there.
+        let minor = self.etcd.minor.unwrap_or(Minor(3, 5));
         let (cluster_id, member, founders) = match &template.start {
             Start::Found { members } => {
                 let founders: BTreeSet<Serial> = members.keys().filter_map(|name| name.rsplit('-').next()?.parse().ok().map(Serial)).collect();
@@ -198,7 +204,10 @@ impl Model {
                     return Err("member count is unequal".into());
                 }
                 let Some(own) = self.etcd.members.iter().find(|member| member.serial == serial) else { return Err("unmatched member".into()) };
-                assert!(!own.started, "member {serial} has started before, and joins with an empty disk");
+                if own.started {
+                    // The leader knows how far it was, and raft panics.
+                    return Err("tocommit(100) is out of range [lastIndex(0)]".into());
+                }
                 (self.etcd.cluster_id.unwrap(), own.id, BTreeSet::new())
             }
             Start::Started => return Err("member count is unequal".into()),

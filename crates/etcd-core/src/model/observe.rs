@@ -26,6 +26,7 @@ impl Model {
             etcd: self.answers(),
             certificates: Certificates { problems: self.certificate_problems.clone(), first_to_end: None },
             upgrade_hold: self.upgrade_hold.clone(),
+            move_leader: self.move_leader.clone(),
             blocked: Vec::new(),
         }
     }

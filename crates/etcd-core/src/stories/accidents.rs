@@ -63,7 +63,14 @@ fn a_member_on_a_dead_node_is_replaced_after_a_while_and_its_volume_kept() {
     let mut model = Model::running(3, "3.6.16");
     model.kill_node(1);
     model.live();
-    expect!["Degraded: 2 of 3 members serve etcd 3.6.16; db-1 was on the node node-1, which is not ready"].assert_eq(&model.story());
+    expect![[r#"
+        Replace db-1
+          remove member 1: it was on the node node-1, which is not ready
+          delete the StatefulSet of member 1: it is no member of the cluster
+          add member 4 as a learner
+          promote member 4
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
     assert!(model.boxes[&Serial(1)].claim.is_some());
 }
 
@@ -77,7 +84,10 @@ fn the_data_of_another_cluster_stops_everything_and_is_replaced_after_a_while() 
     let plan = model.reconcile();
     assert!(plan.step.is_none(), "{plan}");
     expect!["db-2 answers for the cluster bad, and ours is 57bba302: nothing else is changed while it does. Its volume holds data of another cluster"].assert_eq(plan.status.message.as_deref().unwrap());
-    expect!["Conflict: db-2 answers for the cluster bad, and ours is 57bba302: nothing else is changed while it does. Its volume holds data of another cluster"].assert_eq(&model.story());
+    expect![[r#"
+        Replace db-2
+          remove member 2: it has the data of another cluster, bad
+        Conflict: db-2 answers for the cluster bad, and ours is 57bba302: nothing else is changed while it does. Its volume holds data of another cluster"#]].assert_eq(&model.story());
 }
 
 #[test]

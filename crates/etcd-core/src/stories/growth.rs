@@ -74,7 +74,7 @@ fn a_cluster_grows_by_learners_and_shrinks_by_the_highest_number_that_does_not_l
         Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
     model.edit(|spec| spec.size = 1);
     expect![[r#"
-        ScaleIn 1 members
+        ScaleIn 1 member
           remove member 2: the cluster shrinks
           delete the StatefulSet of member 2: it is no member of the cluster
           remove member 1: the cluster shrinks
@@ -121,8 +121,10 @@ fn who_does_not_serve_leaves_first() {
     model.edit(|spec| spec.size = 3);
     expect![[r#"
         ScaleIn 3 members
-          remove member 2: the cluster shrinks
+        Replace db-2
+          remove member 2: it was on the node node-2, which is not ready
           delete the StatefulSet of member 2: it is no member of the cluster
+        ScaleIn 3 members
           remove member 5: the cluster shrinks
           delete the StatefulSet of member 5: it is no member of the cluster
         rest
@@ -151,24 +153,17 @@ fn founders_that_find_no_node_are_given_up_for_a_smaller_size() {
     expect![[r#"
         Found 5 members
         Bootstrapping: db-1 runs and does not serve; db-2 runs and does not serve; db-3 finds no node: 0/3 nodes are available; db-4 finds no node: 0/3 nodes are available; db-5 finds no node: 0/3 nodes are available"#]].assert_eq(&model.story());
-    model.room = 9;
-    model.edit(|spec| spec.size = 3);
-    for entry in model.boxes.values_mut() {
-        entry.pod.as_mut().unwrap().unschedulable = Some("no room".into());
-    }
-    model.room = 0;
-    model.reconcile();
-    model.room = 9;
+    model.edit(|spec| spec.size = 1);
     expect![[r#"
-          delete the StatefulSet of member 2: it is no member of the cluster
-        ScaleIn 3 members
-          remove member 5: the cluster shrinks
-          delete the StatefulSet of member 5: it is no member of the cluster
-          remove member 4: the cluster shrinks
+          delete the StatefulSet of member 3: it is no member of the cluster
           delete the StatefulSet of member 4: it is no member of the cluster
+          delete the StatefulSet of member 5: it is no member of the cluster
+          delete the StatefulSet of member 1: it is no member of the cluster
+          delete the StatefulSet of member 2: it is no member of the cluster
+        Found 1 member
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
-    assert_eq!(model.members(), [6, 7, 8]);
+        Healthy: 1 of 1 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    assert_eq!(model.members(), [6]);
 }
 
 #[test]
@@ -179,7 +174,12 @@ fn a_wrong_image_is_corrected_before_anything_exists() {
         Found 3 members
         Bootstrapping: db-1 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99; db-2 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99; db-3 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99"#]].assert_eq(&model.story());
     model.edit(|spec| spec.version = "3.6.16".into());
-    expect!["Bootstrapping: db-1 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99; db-2 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99; db-3 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99"].assert_eq(&model.story());
+    expect![[r#"
+          restart the pod of member 1: it does not serve, and is not as the spec asks for
+          restart the pod of member 2: it does not serve, and is not as the spec asks for
+          restart the pod of member 3: it does not serve, and is not as the spec asks for
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn nothing_is_begun_with_a_spec_that_cannot_be_carried_out() {
     let mut model = Model::new(json!({"size": 4, "version": "9.9.9", "etcd": {"extraArgs": {"name": "mine"}}}));
     expect![[r#"
         refuse spec.version: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are
-        refuse spec.size: 4 is not 1, 3, 5 or 7; 3 it is. Set one of these
+        refuse spec.size: 4 is not 1, 3, 5 or 7. Set one of these
         Invalid: spec.version: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are"#]].assert_eq(&model.story());
     assert!(model.boxes.is_empty() && model.latch.is_none());
 }
@@ -253,4 +253,23 @@ fn missing_certificates_keep_everybody_from_starting() {
         Bootstrapping: waits for certificates: Secret own-peer has no tls.crt"#]].assert_eq(&model.story());
     model.certificate_problems.clear();
     assert!(model.settle());
+}
+
+#[test]
+fn another_member_leads_when_somebody_asks_for_it_once() {
+    let mut model = Model::running(3, "3.6.16");
+    model.move_leader = Some("db-3 please".into());
+    expect![[r#"
+        MoveLeader db-3
+          move the leader from member 1 to member 3
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    assert_eq!(model.etcd.leader, Some(Serial(3)));
+    expect![[r#"Some(MoveLeaderStatus { request: "db-3 please", done: true, message: "db-3 leads" })"#]].assert_eq(&format!("{:?}", model.status.move_leader));
+    model.etcd.leader = Some(Serial(1));
+    assert!(model.settle());
+    assert_eq!(model.etcd.leader, Some(Serial(1)), "the same wish is not acted on twice");
+    model.move_leader = Some("db-9".into());
+    assert!(model.settle());
+    expect!["db-9 is no voting member, so it cannot lead"].assert_eq(&model.status.move_leader.clone().unwrap().message);
 }

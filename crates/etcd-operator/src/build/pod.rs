@@ -6,8 +6,9 @@ use etcd_core::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT, Serial, Template};
 use etcd_types::{Medium, PodOptions, TlsMode};
 use k8s_openapi::{
     api::core::v1::{
-        Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction, PersistentVolumeClaimVolumeSource, PodSpec,
-        PodTemplateSpec, Probe, SecretVolumeSource, TopologySpreadConstraint, Volume, VolumeMount,
+        Affinity, Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction, PersistentVolumeClaimVolumeSource,
+        PodAffinityTerm, PodAntiAffinity, PodSpec, PodTemplateSpec, Probe, SecretVolumeSource, TopologySpreadConstraint,
+        Volume, VolumeMount, WeightedPodAffinityTerm,
     },
     apimachinery::pkg::{
         apis::meta::v1::{LabelSelector, ObjectMeta},
@@ -64,8 +65,8 @@ fn pod(names: &Names<'_>, serial: Serial, template: &Template, container: Contai
         enable_service_links: Some(false),
         termination_grace_period_seconds: Some(GRACE),
         security_context: Some(security_context.unwrap_or_else(|| secure::restricted_pod(USER))),
-        affinity,
-        topology_spread_constraints: Some(topology_spread_constraints.unwrap_or_else(|| spread(names.cluster))),
+        affinity: affinity.or_else(|| topology_spread_constraints.is_none().then(|| other_zones(names.cluster))),
+        topology_spread_constraints: Some(topology_spread_constraints.unwrap_or_else(|| other_nodes(names.cluster))),
         node_selector: some(node_selector, BTreeMap::is_empty),
         tolerations: some(tolerations, Vec::is_empty),
         priority_class_name,
@@ -134,19 +135,35 @@ fn volumes(names: &Names<'_>, serial: Serial, template: &Template) -> Vec<Volume
     [data].into_iter().chain(certificates).collect()
 }
 
-/// Over nodes and zones, as far as there are any.
-fn spread(cluster: &str) -> Vec<TopologySpreadConstraint> {
-    let over = |topology: &str| TopologySpreadConstraint {
+/// Over nodes, as far as there are any.
+fn other_nodes(cluster: &str) -> Vec<TopologySpreadConstraint> {
+    vec![TopologySpreadConstraint {
         max_skew: 1,
-        topology_key: topology.to_owned(),
+        topology_key: "kubernetes.io/hostname".to_owned(),
         when_unsatisfiable: "ScheduleAnyway".to_owned(),
-        label_selector: Some(LabelSelector {
-            match_labels: Some(names::selector(cluster)),
-            ..LabelSelector::default()
-        }),
+        label_selector: Some(siblings(cluster)),
         ..TopologySpreadConstraint::default()
+    }]
+}
+
+/// Over zones, as far as there are any. Not as a second constraint: the scheduler counts only nodes that have the labels of all
+/// constraints, so that where nodes have no zone, members would not be spread over nodes either.
+fn other_zones(cluster: &str) -> Affinity {
+    let term = PodAffinityTerm {
+        topology_key: "topology.kubernetes.io/zone".to_owned(),
+        label_selector: Some(siblings(cluster)),
+        ..PodAffinityTerm::default()
     };
-    vec![over("kubernetes.io/hostname"), over("topology.kubernetes.io/zone")]
+    let preferred = WeightedPodAffinityTerm { weight: 100, pod_affinity_term: term };
+    let apart = PodAntiAffinity {
+        preferred_during_scheduling_ignored_during_execution: Some(vec![preferred]),
+        ..PodAntiAffinity::default()
+    };
+    Affinity { pod_anti_affinity: Some(apart), ..Affinity::default() }
+}
+
+fn siblings(cluster: &str) -> LabelSelector {
+    LabelSelector { match_labels: Some(names::selector(cluster)), ..LabelSelector::default() }
 }
 
 fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {

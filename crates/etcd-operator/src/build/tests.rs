@@ -84,6 +84,17 @@ fn the_pod_of_a_member() {
                 etcd.capstan.dev/cluster: db
                 etcd.capstan.dev/member: db-2
             spec:
+              affinity:
+                podAntiAffinity:
+                  preferredDuringSchedulingIgnoredDuringExecution:
+                  - podAffinityTerm:
+                      labelSelector:
+                        matchLabels:
+                          app.kubernetes.io/instance: db
+                          app.kubernetes.io/name: etcd
+                          etcd.capstan.dev/cluster: db
+                      topologyKey: topology.kubernetes.io/zone
+                    weight: 100
               automountServiceAccountToken: false
               containers:
               - args:
@@ -178,14 +189,6 @@ fn the_pod_of_a_member() {
                     etcd.capstan.dev/cluster: db
                 maxSkew: 1
                 topologyKey: kubernetes.io/hostname
-                whenUnsatisfiable: ScheduleAnyway
-              - labelSelector:
-                  matchLabels:
-                    app.kubernetes.io/instance: db
-                    app.kubernetes.io/name: etcd
-                    etcd.capstan.dev/cluster: db
-                maxSkew: 1
-                topologyKey: topology.kubernetes.io/zone
                 whenUnsatisfiable: ScheduleAnyway
               volumes:
               - name: data

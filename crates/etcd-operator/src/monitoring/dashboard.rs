@@ -36,11 +36,21 @@ struct Section {
     panels: &'static [Panel],
 }
 
-const fn now(title: &'static str, help: &'static str, unit: &'static str, queries: &'static [(&'static str, &'static str)]) -> Panel {
+const fn now(
+    title: &'static str,
+    help: &'static str,
+    unit: &'static str,
+    queries: &'static [(&'static str, &'static str)],
+) -> Panel {
     Panel { title, help, draw: Draw::Now, unit, queries }
 }
 
-const fn lines(title: &'static str, help: &'static str, unit: &'static str, queries: &'static [(&'static str, &'static str)]) -> Panel {
+const fn lines(
+    title: &'static str,
+    help: &'static str,
+    unit: &'static str,
+    queries: &'static [(&'static str, &'static str)],
+) -> Panel {
     Panel { title, help, draw: Draw::Lines, unit, queries }
 }
 
@@ -48,99 +58,190 @@ const SECTIONS: &[Section] = &[
     Section {
         title: "Is it well?",
         panels: &[
-            now("Phase", "What the operator says of the cluster.", "none", &[(
-                "max by (name, phase) (capstan_etcd_phase{$operator})",
-                "{{name}}: {{phase}}",
-            )]),
-            now("Members that serve", "As many as the spec asks for.", "none", &[
-                ("max by (name) (capstan_etcd_ready_members{$operator})", "{{name}} serving"),
-                ("max by (name) (capstan_etcd_size{$operator})", "{{name}} wanted"),
-            ]),
-            now("Has a leader", "1 when every member knows one.", "none", &[(
-                "min by (etcd_cluster) (etcd_server_has_leader{$etcd})",
-                "{{etcd_cluster}}",
-            )]),
-            now("Database of its quota", "At 100 % nothing can be written.", "percentunit", &[(
-                "max by (etcd_cluster) (etcd_mvcc_db_total_size_in_bytes{$etcd} / etcd_server_quota_backend_bytes{$etcd})",
-                "{{etcd_cluster}}",
-            )]),
-            now("First certificate ends in", "Renewed long before, as long as the operator runs.", "s", &[(
-                "min by (name) (capstan_etcd_certificate_expiry_timestamp_seconds{$operator}) - time()",
-                "{{name}}",
-            )]),
-            now("Under way", "Operations that the operator carries out.", "none", &[(
-                "max by (name, kind) (capstan_etcd_operation{$operator})",
-                "{{name}}: {{kind}}",
-            )]),
+            now(
+                "Phase",
+                "What the operator says of the cluster.",
+                "none",
+                &[("max by (name, phase) (capstan_etcd_phase{$operator})", "{{name}}: {{phase}}")],
+            ),
+            now(
+                "Members that serve",
+                "As many as the spec asks for.",
+                "none",
+                &[
+                    ("max by (name) (capstan_etcd_ready_members{$operator})", "{{name}} serving"),
+                    ("max by (name) (capstan_etcd_size{$operator})", "{{name}} wanted"),
+                ],
+            ),
+            now(
+                "Has a leader",
+                "1 when every member knows one.",
+                "none",
+                &[("min by (etcd_cluster) (etcd_server_has_leader{$etcd})", "{{etcd_cluster}}")],
+            ),
+            now(
+                "Database of its quota",
+                "At 100 % nothing can be written.",
+                "percentunit",
+                &[(
+                    "max by (etcd_cluster) (etcd_mvcc_db_total_size_in_bytes{$etcd} / etcd_server_quota_backend_bytes{$etcd})",
+                    "{{etcd_cluster}}",
+                )],
+            ),
+            now(
+                "First certificate ends in",
+                "Renewed long before, as long as the operator runs.",
+                "s",
+                &[(
+                    "min by (name) (capstan_etcd_certificate_expiry_timestamp_seconds{$operator}) - time()",
+                    "{{name}}",
+                )],
+            ),
+            now(
+                "Under way",
+                "Operations that the operator carries out.",
+                "none",
+                &[("max by (name, kind) (capstan_etcd_operation{$operator})", "{{name}}: {{kind}}")],
+            ),
         ],
     },
     Section {
         title: "What clients feel",
         panels: &[
-            lines("Requests", "By method, all members together.", "reqps", &[(
-                "sum by (grpc_method) (rate(grpc_server_handled_total{grpc_type=\"unary\",$etcd}[$__rate_interval]))",
-                "{{grpc_method}}",
-            )]),
-            lines("Requests that failed", "Should be nothing.", "reqps", &[(
-                "sum by (grpc_method, grpc_code) (rate(grpc_server_handled_total{grpc_type=\"unary\",grpc_code!=\"OK\",$etcd}[$__rate_interval]))",
-                "{{grpc_method}} {{grpc_code}}",
-            )]),
-            lines("Writes agreed on", "Per member: all lines are one when nobody lags.", "ops", &[(
-                "rate(etcd_server_proposals_committed_total{$etcd}[$__rate_interval])",
-                "{{member}}",
-            )]),
-            lines("Writes waiting and failed", "Waiting ones pile up when disks or the network are slow.", "short", &[
-                ("etcd_server_proposals_pending{$etcd}", "{{member}} waiting"),
-                ("increase(etcd_server_proposals_failed_total{$etcd}[$__rate_interval])", "{{member}} failed"),
-            ]),
-            lines("Changes of the leader", "A few a day, upgrades aside.", "short", &[(
-                "increase(etcd_server_leader_changes_seen_total{$etcd}[$__rate_interval])",
-                "{{member}}",
-            )]),
-            lines("Open watches", "Clients that wait for changes.", "short", &[
-                ("etcd_debugging_mvcc_watcher_total{$etcd}", "{{member}}"),
-                ("etcd_debugging_mvcc_slow_watcher_total{$etcd}", "{{member}} slow"),
-            ]),
+            lines(
+                "Requests",
+                "By method, all members together.",
+                "reqps",
+                &[(
+                    "sum by (grpc_method) (rate(grpc_server_handled_total{grpc_type=\"unary\",$etcd}[$__rate_interval]))",
+                    "{{grpc_method}}",
+                )],
+            ),
+            lines(
+                "Requests that failed",
+                "Should be nothing.",
+                "reqps",
+                &[(
+                    "sum by (grpc_method, grpc_code) (rate(grpc_server_handled_total{grpc_type=\"unary\",grpc_code!=\"OK\",$etcd}[$__rate_interval]))",
+                    "{{grpc_method}} {{grpc_code}}",
+                )],
+            ),
+            lines(
+                "Writes agreed on",
+                "Per member: all lines are one when nobody lags.",
+                "ops",
+                &[("rate(etcd_server_proposals_committed_total{$etcd}[$__rate_interval])", "{{member}}")],
+            ),
+            lines(
+                "Writes waiting and failed",
+                "Waiting ones pile up when disks or the network are slow.",
+                "short",
+                &[
+                    ("etcd_server_proposals_pending{$etcd}", "{{member}} waiting"),
+                    (
+                        "increase(etcd_server_proposals_failed_total{$etcd}[$__rate_interval])",
+                        "{{member}} failed",
+                    ),
+                ],
+            ),
+            lines(
+                "Changes of the leader",
+                "A few a day, upgrades aside.",
+                "short",
+                &[("increase(etcd_server_leader_changes_seen_total{$etcd}[$__rate_interval])", "{{member}}")],
+            ),
+            lines(
+                "Open watches",
+                "Clients that wait for changes.",
+                "short",
+                &[
+                    ("etcd_debugging_mvcc_watcher_total{$etcd}", "{{member}}"),
+                    ("etcd_debugging_mvcc_slow_watcher_total{$etcd}", "{{member}} slow"),
+                ],
+            ),
         ],
     },
     Section {
         title: "Disk and network",
         panels: &[
-            lines("Log written in (p99)", "10 ms is good; above 500 ms leaders get lost.", "s", &[(
-                "histogram_quantile(0.99, sum by (member, le) (rate(etcd_disk_wal_fsync_duration_seconds_bucket{$etcd}[$__rate_interval])))",
-                "{{member}}",
-            )]),
-            lines("Database written in (p99)", "25 ms is good.", "s", &[(
-                "histogram_quantile(0.99, sum by (member, le) (rate(etcd_disk_backend_commit_duration_seconds_bucket{$etcd}[$__rate_interval])))",
-                "{{member}}",
-            )]),
-            lines("Round trip between members (p99)", "Well below the heartbeat interval, 100 ms unless set.", "s", &[(
-                "histogram_quantile(0.99, sum by (member, le) (rate(etcd_network_peer_round_trip_time_seconds_bucket{$etcd}[$__rate_interval])))",
-                "{{member}}",
-            )]),
-            lines("Traffic with clients", "Received above, sent below.", "Bps", &[
-                ("rate(etcd_network_client_grpc_received_bytes_total{$etcd}[$__rate_interval])", "{{member}} received"),
-                ("-rate(etcd_network_client_grpc_sent_bytes_total{$etcd}[$__rate_interval])", "{{member}} sent"),
-            ]),
+            lines(
+                "Log written in (p99)",
+                "10 ms is good; above 500 ms leaders get lost.",
+                "s",
+                &[(
+                    "histogram_quantile(0.99, sum by (member, le) (rate(etcd_disk_wal_fsync_duration_seconds_bucket{$etcd}[$__rate_interval])))",
+                    "{{member}}",
+                )],
+            ),
+            lines(
+                "Database written in (p99)",
+                "25 ms is good.",
+                "s",
+                &[(
+                    "histogram_quantile(0.99, sum by (member, le) (rate(etcd_disk_backend_commit_duration_seconds_bucket{$etcd}[$__rate_interval])))",
+                    "{{member}}",
+                )],
+            ),
+            lines(
+                "Round trip between members (p99)",
+                "Well below the heartbeat interval, 100 ms unless set.",
+                "s",
+                &[(
+                    "histogram_quantile(0.99, sum by (member, le) (rate(etcd_network_peer_round_trip_time_seconds_bucket{$etcd}[$__rate_interval])))",
+                    "{{member}}",
+                )],
+            ),
+            lines(
+                "Traffic with clients",
+                "Received above, sent below.",
+                "Bps",
+                &[
+                    (
+                        "rate(etcd_network_client_grpc_received_bytes_total{$etcd}[$__rate_interval])",
+                        "{{member}} received",
+                    ),
+                    (
+                        "-rate(etcd_network_client_grpc_sent_bytes_total{$etcd}[$__rate_interval])",
+                        "{{member}} sent",
+                    ),
+                ],
+            ),
         ],
     },
     Section {
         title: "Space",
         panels: &[
-            lines("Database", "The file, and how much of it is in use: a defragmentation gives the difference back.", "bytes", &[
-                ("etcd_mvcc_db_total_size_in_bytes{$etcd}", "{{member}}"),
-                ("etcd_mvcc_db_total_size_in_use_in_bytes{$etcd}", "{{member}} in use"),
-                ("min by (etcd_cluster) (etcd_server_quota_backend_bytes{$etcd})", "{{etcd_cluster}} quota"),
-            ]),
-            lines("Keys", "Old revisions aside.", "short", &[("etcd_debugging_mvcc_keys_total{$etcd}", "{{member}}")]),
-            lines("Memory", "Grows with the database, the keys and the watches.", "bytes", &[(
-                "process_resident_memory_bytes{$etcd}",
-                "{{member}}",
-            )]),
-            lines("CPU", "In cores.", "short", &[(
-                "rate(process_cpu_seconds_total{$etcd}[$__rate_interval])",
-                "{{member}}",
-            )]),
+            lines(
+                "Database",
+                "The file, and how much of it is in use: a defragmentation gives the difference back.",
+                "bytes",
+                &[
+                    ("etcd_mvcc_db_total_size_in_bytes{$etcd}", "{{member}}"),
+                    ("etcd_mvcc_db_total_size_in_use_in_bytes{$etcd}", "{{member}} in use"),
+                    (
+                        "min by (etcd_cluster) (etcd_server_quota_backend_bytes{$etcd})",
+                        "{{etcd_cluster}} quota",
+                    ),
+                ],
+            ),
+            lines(
+                "Keys",
+                "Old revisions aside.",
+                "short",
+                &[("etcd_debugging_mvcc_keys_total{$etcd}", "{{member}}")],
+            ),
+            lines(
+                "Memory",
+                "Grows with the database, the keys and the watches.",
+                "bytes",
+                &[("process_resident_memory_bytes{$etcd}", "{{member}}")],
+            ),
+            lines(
+                "CPU",
+                "In cores.",
+                "short",
+                &[("rate(process_cpu_seconds_total{$etcd}[$__rate_interval])", "{{member}}")],
+            ),
         ],
     },
 ];
@@ -195,19 +296,29 @@ fn heading(section: &Section, id: usize, top: usize) -> Value {
 }
 
 fn drawn(panel: &Panel, id: usize, (left, top): (usize, usize), (width, height): (usize, usize)) -> Value {
-    let targets: Vec<Value> = panel.queries.iter().zip('A'..).map(|((expression, legend), name)| {
-        json!({
-            "refId": name.to_string(),
-            "datasource": { "type": "prometheus", "uid": "$source" },
-            "expr": Of::Chosen.apply(expression),
-            "legendFormat": legend,
-            "instant": panel.draw == Draw::Now,
-            "range": panel.draw == Draw::Lines,
+    let targets: Vec<Value> = panel
+        .queries
+        .iter()
+        .zip('A'..)
+        .map(|((expression, legend), name)| {
+            json!({
+                "refId": name.to_string(),
+                "datasource": { "type": "prometheus", "uid": "$source" },
+                "expr": Of::Chosen.apply(expression),
+                "legendFormat": legend,
+                "instant": panel.draw == Draw::Now,
+                "range": panel.draw == Draw::Lines,
+            })
         })
-    }).collect();
+        .collect();
     let (kind, options) = match panel.draw {
-        Draw::Now => ("stat", json!({ "textMode": "value_and_name", "reduceOptions": { "calcs": ["lastNotNull"] } })),
-        Draw::Lines => ("timeseries", json!({ "legend": { "displayMode": "list", "placement": "bottom" }, "tooltip": { "mode": "multi", "sort": "desc" } })),
+        Draw::Now => {
+            ("stat", json!({ "textMode": "value_and_name", "reduceOptions": { "calcs": ["lastNotNull"] } }))
+        }
+        Draw::Lines => (
+            "timeseries",
+            json!({ "legend": { "displayMode": "list", "placement": "bottom" }, "tooltip": { "mode": "multi", "sort": "desc" } }),
+        ),
     };
     json!({
         "id": id + 1,
@@ -246,5 +357,9 @@ fn variable(name: &str, label: &str, among: &str) -> Value {
 
 #[cfg(test)]
 pub(super) fn expressions() -> impl Iterator<Item = &'static str> {
-    SECTIONS.iter().flat_map(|section| section.panels).flat_map(|panel| panel.queries).map(|(expression, _)| *expression)
+    SECTIONS
+        .iter()
+        .flat_map(|section| section.panels)
+        .flat_map(|panel| panel.queries)
+        .map(|(expression, _)| *expression)
 }

@@ -67,7 +67,8 @@ fn asked(expression: &str) -> BTreeSet<(String, Vec<String>)> {
 #[test]
 fn every_expression_asks_for_metrics_that_etcd_or_the_operator_serves_and_only_of_chosen_clusters() {
     let ours = |metric: &str| {
-        metric == "capstan_build_info" || FAMILIES.iter().any(|(name, _)| metric.trim_end_matches("_total") == *name)
+        metric == "capstan_build_info"
+            || FAMILIES.iter().any(|(name, _)| metric.trim_end_matches("_total") == *name)
     };
     let one = Of::One { namespace: "default", name: "db" };
     for expression in ALERTS.iter().map(|alert| alert.expression).chain(dashboard::expressions()) {

@@ -29,6 +29,10 @@ pub(crate) enum Problem {
     NotGoodFor { what: String, why: String },
     #[error("{TLS_CRT} expired at {0}")]
     Expired(Timestamp),
+    #[error("it is of another CA")]
+    OfAnotherAuthority,
+    #[error("it lacks a name")]
+    LacksName,
 }
 
 /// Whether `material` is good for `role`, and for how long.

@@ -10,6 +10,11 @@ fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
 }
 
+fn due_at(role: Role, leaf: Option<&Material>, ca: &str, names: &Names, now: Timestamp) -> Option<Due> {
+    let missing = || Err(Problem::NoSecret("none".into()));
+    due(&leaf.map_or_else(missing, |leaf| judge(role, leaf, ca, names, now)), now)
+}
+
 fn days(days: i64) -> SignedDuration {
     SignedDuration::from_hours(days * 24)
 }
@@ -21,7 +26,7 @@ fn every_leaf_is_good_for_its_role() {
         let leaf = authority.sign(role, &names(), now()).unwrap();
         let life = check(role, &leaf, &names(), now()).unwrap_or_else(|problem| panic!("{role:?}: {problem}"));
         assert_eq!(life.until, now() + LEAF_LIFE);
-        assert_eq!(due(role, Some(&leaf), &authority.certificate, &names(), now()), None);
+        assert_eq!(due_at(role, Some(&leaf), &authority.certificate, &names(), now()), None);
     }
     let client = authority.sign(Role::Client, &names(), now()).unwrap();
     let refused = check(Role::Server, &client, &names(), now()).unwrap_err();
@@ -33,7 +38,7 @@ fn an_operator_may_be_away_for_ninety_days_from_any_moment_on() {
     let authority = Authority::new(&names(), now()).unwrap();
     let leaf = authority.sign(Role::Server, &names(), now()).unwrap();
     let ca = &authority.certificate;
-    let is_due = |at| due(Role::Server, Some(&leaf), ca, &names(), at);
+    let is_due = |at| due_at(Role::Server, Some(&leaf), ca, &names(), at);
     let last_kept = (0..365).rev().map(|day| now() + days(day)).find(|at| is_due(*at).is_none()).unwrap();
     assert!(leaf.validity().unwrap().until.duration_since(last_kept) >= ABSENCE);
     assert_eq!(is_due(last_kept + days(1)), Some(Due::Old));
@@ -45,14 +50,14 @@ fn a_leaf_of_another_ca_or_for_other_names_is_signed_anew() {
     let authority = Authority::new(&names(), now()).unwrap();
     let other = Authority::new(&names(), now()).unwrap();
     let ca = &authority.certificate;
-    assert_eq!(due(Role::Peer, None, ca, &names(), now()), Some(Due::Missing));
+    assert_eq!(due_at(Role::Peer, None, ca, &names(), now()), Some(Due::Missing));
     let foreign = other.sign(Role::Peer, &names(), now()).unwrap();
-    assert!(matches!(due(Role::Peer, Some(&foreign), ca, &names(), now()), Some(Due::Unusable(_))));
+    assert!(matches!(due_at(Role::Peer, Some(&foreign), ca, &names(), now()), Some(Due::Unusable(_))));
     let pretending = Material { ca: ca.clone(), ..foreign };
-    assert!(matches!(due(Role::Peer, Some(&pretending), ca, &names(), now()), Some(Due::Unusable(_))));
+    assert!(matches!(due_at(Role::Peer, Some(&pretending), ca, &names(), now()), Some(Due::Unusable(_))));
     let elsewhere = Names { domain: "k8s.example".into(), ..names() };
     let leaf = authority.sign(Role::Peer, &elsewhere, now()).unwrap();
-    assert!(matches!(due(Role::Peer, Some(&leaf), ca, &names(), now()), Some(Due::Unusable(_))));
+    assert!(matches!(due_at(Role::Peer, Some(&leaf), ca, &names(), now()), Some(Due::Unusable(_))));
 }
 
 #[test]

@@ -5,7 +5,10 @@ mod journal;
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -33,6 +36,7 @@ const REFRESH: Duration = Duration::from_millis(250);
 /// A load that is going on.
 pub(crate) struct Load {
     tasks: Vec<JoinHandle<()>>,
+    refresh: JoinHandle<()>,
     clients: Clients,
 }
 
@@ -42,13 +46,12 @@ impl Load {
         let endpoints = Arc::new(Endpoints::new(place));
         endpoints.refresh(world).await;
         let prefix = format!("load/{:08x}/", fastrand::u32(..));
-        let clients = Clients { endpoints, journal: Arc::default(), prefix, began: Instant::now() };
-        let tasks = vec![
-            refresh(world, &clients.endpoints),
-            clients.every(WRITE_EVERY, Clients::write),
-            clients.every(READ_EVERY, Clients::read),
-        ];
-        let load = Self { tasks, clients };
+        let (journal, closing) = Default::default();
+        let clients = Clients { endpoints, journal, prefix, began: Instant::now(), closing };
+        let refresh = refresh(world, &clients.endpoints);
+        let tasks =
+            vec![clients.every(WRITE_EVERY, Clients::write), clients.every(READ_EVERY, Clients::read)];
+        let load = Self { tasks, refresh, clients };
         load.grows(10).await;
         load
     }
@@ -67,8 +70,11 @@ impl Load {
     /// Ends it, and looks for every write that was acknowledged. What is wrong fails the scenario; what failed is in the report.
     pub(crate) async fn stop(mut self, what: &str) -> Report {
         self.grows(10).await;
-        self.end();
-        let Clients { endpoints, journal, prefix, began } = &self.clients;
+        let Clients { endpoints, journal, prefix, began, closing } = &self.clients;
+        closing.store(true, Ordering::Relaxed);
+        for task in self.tasks.drain(..) {
+            task.await.unwrap();
+        }
         let there = until("all can be read", PATIENCE, async || endpoints.all(prefix).await).await;
         let number_of = |key: &[u8]| String::from_utf8_lossy(key).rsplit('/').next()?.parse::<u64>().ok();
         let found: BTreeMap<u64, (bool, i64)> = there
@@ -87,15 +93,12 @@ impl Load {
         assert_eq!(report.wrong, Vec::<String>::new(), "{what}: acknowledged, but not true");
         report
     }
-
-    fn end(&mut self) {
-        self.tasks.drain(..).for_each(|task| task.abort());
-    }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
-        self.end();
+        self.refresh.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -138,6 +141,7 @@ struct Clients {
     journal: Arc<Mutex<Journal>>,
     prefix: String,
     began: Instant,
+    closing: Arc<AtomicBool>,
 }
 
 impl Clients {
@@ -152,13 +156,14 @@ impl Clients {
             let mut due = interval(period);
             due.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let mut under_way = JoinSet::new();
-            loop {
+            while !clients.closing.load(Ordering::Relaxed) {
                 due.tick().await;
                 while under_way.try_join_next().is_some() {}
                 if under_way.len() < UNDER_WAY {
                     under_way.spawn(request(clients.clone()));
                 }
             }
+            under_way.join_all().await;
         })
     }
 

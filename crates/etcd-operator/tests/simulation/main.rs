@@ -86,7 +86,9 @@ const SCENARIOS: &[(&str, Make)] = &[
 
 fn reference(name: &str) -> Run {
     let (_, scenario) = SCENARIOS.iter().find(|(known, _)| *known == name).expect("a scenario");
-    simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"))
+    let run = simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"));
+    println!("{name}: {} requests, {} calls of etcd", run.requests.len(), run.etcd_calls.len());
+    run
 }
 
 /// A field of an object that is left in the end.
@@ -94,6 +96,15 @@ fn left<'r>(run: &'r Run, place: &str, pointer: &str) -> &'r str {
     let object = run.dump.objects().get(place);
     let field = object.and_then(|object| object.pointer(pointer));
     field.and_then(Value::as_str).unwrap_or("(nothing)")
+}
+
+/// What people were told, in order: for whoever has to find out why a story ended otherwise.
+fn told(run: &Run) -> String {
+    let events = run.dump.objects().iter().filter(|(place, _)| place.starts_with("events"));
+    let mut told: Vec<String> =
+        events.map(|(_, event)| format!("{} {} {}", event["eventTime"], event["reason"], event["note"])).collect();
+    told.sort();
+    told.join("\n")
 }
 
 #[track_caller]
@@ -129,7 +140,7 @@ fn a_bad_version_stops_after_one_member_and_goes_back() {
     let run = reference("bad-upgrade");
     healthy(&run);
     assert_eq!(left(&run, CLUSTER, "/status/version/current"), "3.6.16");
-    assert_eq!(run.etcd, ["db-1 Voter, db-2 Voter, db-3 Voter"]);
+    assert_eq!(run.etcd, ["db-1 Voter, db-2 Voter, db-3 Voter"], "{}", told(&run));
 }
 
 #[test]

@@ -98,6 +98,18 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_trigger_is_heard_by_the_first_controller_that_listens_and_by_nobody_before() {
+        let (queue, late) = [(); 2].map(|()| Arc::new(Queue::new(crate::Backoff::default()))).into();
+        let (trigger, key) = (Trigger::default(), Key::new("ns", "a"));
+        trigger.due(&key);
+        trigger.0.set(queue.clone()).ok();
+        trigger.clone().due(&key);
+        trigger.0.set(late.clone()).ok();
+        let waiting = |queue: &Queue<Key>| queue.look(|order| order.depth(Priority::NORMAL));
+        assert_eq!((waiting(&queue), waiting(&late)), (1, 0));
+    }
+
     fn child(kind: &str, name: &str) -> Arc<ConfigMap> {
         let owner = json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": name, "controller": true});
         let metadata = json!({"name": "c", "namespace": "ns", "ownerReferences": [owner]});

@@ -169,7 +169,11 @@ impl Model {
 fn fits(cluster: &Cluster, version: Version, restarts: bool) -> Result<(), Exit> {
     let Some(agreed) = cluster.version else { return Ok(()) };
     if version.of_cluster() < agreed && restarts {
-        return Err(panic("invalid downgrade; server version is lower than determined cluster version"));
+        // 3.5 knows no storage versions, and finds out later.
+        return Err(match version.is_at_least(3, 6) {
+            true => fatal(&format!("version \"{agreed}\" is not supported")),
+            false => fatal("invalid downgrade; server version is lower than determined cluster version"),
+        });
     }
     if version.of_cluster() < agreed || version.before() > agreed {
         return Err(fatal("incompatible with current running cluster"));

@@ -26,8 +26,13 @@ pub(in crate::etcd) fn cluster(cluster: &EtcdCluster, now: Timestamp, paint: Pai
     if let Some(message) = status.message.as_ref().filter(|message| !message.is_empty()) {
         tree.add(message.clone());
     }
-    let troubles: Vec<String> =
-        status.conditions.iter().flatten().filter(|it| is_trouble(it)).map(|it| trouble(it, now, paint)).collect();
+    let troubles: Vec<String> = status
+        .conditions
+        .iter()
+        .flatten()
+        .filter(|it| is_trouble(it))
+        .map(|it| trouble(it, now, paint))
+        .collect();
     if !troubles.is_empty() {
         tree.add(Tree::new("not well").with(troubles));
     }
@@ -91,7 +96,9 @@ fn title(cluster: &EtcdCluster, status: &EtcdClusterStatus, paint: Paint) -> Str
 fn phase(phase: Option<Phase>, paint: Paint) -> String {
     let look = match phase {
         Some(Phase::Healthy) => Look::Good,
-        Some(Phase::Degraded | Phase::QuorumLost | Phase::Unknown | Phase::Conflict | Phase::Invalid) => Look::Bad,
+        Some(Phase::Degraded | Phase::QuorumLost | Phase::Unknown | Phase::Conflict | Phase::Invalid) => {
+            Look::Bad
+        }
         Some(
             Phase::Bootstrapping
             | Phase::Scaling
@@ -141,12 +148,18 @@ fn under_way(cluster: &EtcdCluster, operation: &Operation, now: Timestamp, paint
     let Operation { kind, target, step, member, message, .. } = operation;
     let whom = member.as_ref().map_or_else(String::new, |member| format!(" {member}"));
     let what = paint.as_(Look::Busy, format!("{kind:?} {target}"));
-    let time = format!("for {}, of which {} in this step", since(&operation.started_at, now), since(&operation.step_started_at, now));
+    let time = format!(
+        "for {}, of which {} in this step",
+        since(&operation.started_at, now),
+        since(&operation.step_started_at, now)
+    );
     let mut tree = Tree::new(format!("{what}: {step}{whom} {}", paint.as_(Look::Dim, time)));
     if let Some(far) = progress::of(cluster, operation) {
         tree.add(progress::bar(far));
     }
-    if let Some(message) = message {
+    // Most of the time it is what the cluster's own sentence says.
+    let said = cluster.status.as_ref().and_then(|status| status.message.as_ref());
+    if let Some(message) = message.as_ref().filter(|message| said != Some(message)) {
         tree.add(message.clone());
     }
     tree
@@ -176,17 +189,51 @@ mod tests {
 
     #[test]
     fn a_healthy_cluster_is_short() {
-        check(&samples::healthy(), expect![[""]]);
+        check(
+            &samples::healthy(),
+            expect![[r#"
+            EtcdCluster shop/db  Healthy  etcd 3.6.16, 3 of 3 members serve
+            ├─ 3 members serve
+            ├─ members
+            │  ├─ ★ db-1  leader    3.6.16  serves for 60 min  25.0 MiB, 11.4 MiB in use  node1
+            │  ├─ ● db-2  follower  3.6.16  serves for 60 min  25.0 MiB, 11.4 MiB in use  node2
+            │  └─ ● db-3  follower  3.6.16  serves for 60 min  25.0 MiB, 11.4 MiB in use  node3
+            └─ connect to https://db-client.shop.svc:2379 with ca.crt, tls.crt and tls.key of Secret shop/db-client-tls
+        "#]],
+        );
     }
 
     #[test]
     fn an_upgrade_shows_how_far_it_is_and_what_is_not_well_meanwhile() {
-        check(&samples::upgrading(), expect![[""]]);
+        check(
+            &samples::upgrading(),
+            expect![[r#"
+            EtcdCluster shop/db  Upgrading  etcd 3.6.16 → 3.7.3, 2 of 3 members serve
+            ├─ 1 of 3 members run 3.7.3
+            ├─ not well
+            │  ├─ AllMembersHealthy=False db-2 does not serve: its pod is not ready yet (MembersDown, 9 s)
+            │  └─ QuorumSafe=False with one member less, nothing could be written (NoSpare, 9 s)
+            ├─ Upgrade 3.7.3: restart db-2 for 42 s, of which 9 s in this step
+            │  ├─ ██████░░░░░░░░░░░░░░ 1 of 3
+            │  └─ db-1 leads, and is last
+            ├─ members
+            │  ├─ ★ db-1  leader    3.6.16*  serves for 60 min  25.0 MiB, 11.4 MiB in use  node1
+            │  ├─ ○ db-2  voter     3.6.16*  down for 9 s       25.0 MiB, 11.4 MiB in use  node2  its pod is not ready yet
+            │  └─ ● db-3  follower  3.7.3    serves for 60 min  25.0 MiB, 11.4 MiB in use  node3
+            └─ connect to https://db-client.shop.svc:2379 with ca.crt, tls.crt and tls.key of Secret shop/db-client-tls
+        "#]],
+        );
     }
 
     #[test]
     fn a_cluster_that_nobody_has_looked_at_says_what_to_check() {
-        check(&samples::untouched(), expect![[""]]);
+        check(
+            &samples::untouched(),
+            expect![[r#"
+            EtcdCluster shop/db  New  etcd -, 0 of 3 members serve
+            └─ the operator has not looked at it yet: does it run? kubectl -n capstan-system get deployment capstan
+        "#]],
+        );
     }
 
     #[test]
@@ -201,11 +248,18 @@ mod tests {
     fn many_clusters_are_a_table() {
         let all = [samples::healthy(), samples::upgrading(), samples::untouched()];
         let lines = overview(&all, samples::now(), Paint { colours: false });
-        expect![[""]].assert_eq(&format!("{}\n", lines.join("\n")));
+        expect![[r#"
+            NAMESPACE  NAME  PHASE      VERSION         SERVING  LEADER  AGE   MESSAGE
+            shop       db    Healthy    3.6.16          3/3      db-1    27 h  3 members serve
+            shop       db    Upgrading  3.6.16 → 3.7.3  2/3      db-1    27 h  1 of 3 members run 3.7.3
+            shop       db    New        -               0/3      -       27 h
+        "#]]
+        .assert_eq(&format!("{}\n", lines.join("\n")));
     }
 
     #[test]
     fn a_line_for_logs_has_what_changes_and_no_times() {
-        expect![[""]].assert_eq(&line(&samples::upgrading()));
+        expect!["shop/db Upgrading, 2 of 3 serve, Upgrade 3.7.3: restart db-2: 1 of 3 members run 3.7.3"]
+            .assert_eq(&line(&samples::upgrading()));
     }
 }

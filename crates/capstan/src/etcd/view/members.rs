@@ -95,6 +95,11 @@ mod tests {
     fn a_table_names_everybody_with_id_and_cause() {
         let members = samples::upgrading().status.unwrap().members.unwrap();
         let lines = table(&members, samples::now(), Paint { colours: false });
-        expect![[""]].assert_eq(&format!("{}\n", lines.join("\n")));
+        expect![[r#"
+            MEMBER  ID               ROLE      VERSION  HEALTH             DB        IN USE    NODE   REASON
+            db-1    8e9e05c52164691  leader    3.6.16*  serves for 60 min  25.0 MiB  11.4 MiB  node1
+            db-2    8e9e05c52164692  voter     3.6.16*  down for 9 s       25.0 MiB  11.4 MiB  node2  its pod is not ready yet
+            db-3    8e9e05c52164693  follower  3.7.3    serves for 60 min  25.0 MiB  11.4 MiB  node3
+        "#]].assert_eq(&format!("{}\n", lines.join("\n")));
     }
 }

@@ -50,10 +50,13 @@ pub(super) fn width(text: &str) -> usize {
 /// Rows as columns, two spaces between them; the last one is not filled up.
 pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widest = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0);
+    let widest = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..count).map(widest).collect();
     let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, wide)| format!("{cell}{}", " ".repeat(wide - width(cell))));
+        let cells =
+            row.iter().zip(&widths).map(|(cell, wide)| format!("{cell}{}", " ".repeat(wide - width(cell))));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
@@ -65,7 +68,8 @@ mod tests {
 
     #[test]
     fn columns_stand_below_each_other_whether_there_are_colours_or_not() {
-        let rows = |paint: Paint| vec![vec![paint.as_(Look::Bad, "a"), "b".into()], vec!["long".into(), "c".into()]];
+        let rows =
+            |paint: Paint| vec![vec![paint.as_(Look::Bad, "a"), "b".into()], vec!["long".into(), "c".into()]];
         assert_eq!(columns(&rows(Paint { colours: false })), ["a     b", "long  c"]);
         assert_eq!(columns(&rows(Paint { colours: true })), ["\x1b[1;31ma\x1b[0m     b", "long  c"]);
     }

@@ -19,7 +19,11 @@ pub(super) fn of(cluster: &EtcdCluster, operation: &Operation) -> Option<(usize,
             Some((count(status.ready_members).min(wanted), wanted))
         }
         // Nobody knows how many there were: it is over when as many are left as are wanted.
-        OperationKind::ScaleIn | OperationKind::Restart | OperationKind::Replace | OperationKind::CleanUp => None,
+        OperationKind::ScaleIn
+        | OperationKind::Restart
+        | OperationKind::Replace
+        | OperationKind::MoveLeader
+        | OperationKind::CleanUp => None,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Clusters to look at in tests.
 
 use etcd_types::{
-    Connection, EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, MemberStatus, Operation, OperationKind, Phase, Role,
+    Connection, EtcdCluster, EtcdClusterStatus, MemberStatus, Operation, OperationKind, Phase, Role,
     VersionStatus,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde_json::json;
 
 pub(in crate::etcd) fn now() -> Timestamp {
     "2026-11-16T06:00:00Z".parse().unwrap()
@@ -44,7 +45,8 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Condition
 
 /// Just applied.
 pub(in crate::etcd) fn untouched() -> EtcdCluster {
-    let spec = EtcdClusterSpec { size: 3, version: "3.6.16".into(), ..EtcdClusterSpec::default() };
+    // As the API has it, with its defaults.
+    let spec = serde_json::from_value(json!({"size": 3, "version": "3.6.16"})).unwrap();
     let mut cluster = EtcdCluster::new("db", spec);
     cluster.metadata.namespace = Some("shop".into());
     cluster.metadata.generation = Some(1);
@@ -124,7 +126,12 @@ pub(in crate::etcd) fn upgrading() -> EtcdCluster {
     });
     status.conditions = Some(vec![
         condition("Available", "True", "Serving", "a linearizable read succeeded"),
-        condition("AllMembersHealthy", "False", "MembersDown", "db-2 does not serve: its pod is not ready yet"),
+        condition(
+            "AllMembersHealthy",
+            "False",
+            "MembersDown",
+            "db-2 does not serve: its pod is not ready yet",
+        ),
         condition("Progressing", "True", "Operating", "an upgrade"),
         condition("QuorumSafe", "False", "NoSpare", "with one member less, nothing could be written"),
     ]);

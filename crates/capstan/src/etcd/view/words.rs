@@ -40,11 +40,14 @@ mod tests {
 
     #[test]
     fn times_and_sizes_are_short() {
-        let cases = [(0, "0 s"), (119, "119 s"), (130, "2 min"), (7300, "2 h"), (200_000, "2 d"), (-5, "0 s")];
+        let cases =
+            [(0, "0 s"), (119, "119 s"), (130, "2 min"), (7300, "2 h"), (200_000, "2 d"), (-5, "0 s")];
         for (seconds, text) in cases {
             assert_eq!(for_as_long_as(SignedDuration::from_secs(seconds)), text);
         }
-        for (size, text) in [(512, "512 B"), (2048, "2.0 KiB"), (26_214_400, "25.0 MiB"), (1 << 31, "2.0 GiB")] {
+        for (size, text) in
+            [(512, "512 B"), (2048, "2.0 KiB"), (26_214_400, "25.0 MiB"), (1 << 31, "2.0 GiB")]
+        {
             assert_eq!(bytes(size), text);
         }
     }

@@ -1,0 +1,139 @@
+//! What Kubernetes knows of a cluster, as a picture. Pure: the objects were got by whoever calls.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use etcd_core::{Claim, ClaimPhase, ClaimState, Cluster, Etcd, Member, Node, NodeState, Picture, Serial};
+use etcd_types::EtcdCluster;
+use jiff::Timestamp;
+use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::PersistentVolumeClaim};
+use kit::pause;
+use kube::{Resource as _, ResourceExt as _};
+
+use super::Live;
+use crate::{
+    build,
+    glimpse::{Glimpse, MemberPod},
+    names,
+};
+
+/// What pods and volumes are bound to.
+pub(super) trait Places {
+    /// How a node is.
+    fn node(&self, name: &str) -> NodeState;
+    /// The one node that a volume can be used on, where that is so.
+    fn node_of_volume(&self, name: &str) -> Option<String>;
+}
+
+/// The objects of this cluster's members, of those that carry its name.
+pub(super) fn members(
+    cluster: &EtcdCluster,
+    stateful_sets: Vec<Arc<StatefulSet>>,
+    pods: Vec<Arc<Glimpse<MemberPod>>>,
+    claims: Vec<Arc<PersistentVolumeClaim>>,
+) -> Live {
+    let name = names::of(cluster);
+    let serial = |object: &str| name.get().serial_of_name(object);
+    let uid = cluster.uid();
+    let sets = stateful_sets.into_iter().filter(|set| names::is_owned(cluster, &**set));
+    let pods = pods.into_iter().filter(|pod| pod.seen.cluster_uid == uid);
+    let serial_of_pod = |pod: &Glimpse<MemberPod>| serial(kit::Row::key(pod).name().strip_suffix("-0")?);
+    Live {
+        stateful_sets: sets.filter_map(|set| Some((serial(&set.name_any())?, set))).collect(),
+        pods: pods.filter_map(|pod| Some((serial_of_pod(&pod)?, pod))).collect(),
+        claims: claims.into_iter().filter_map(|claim| Some((serial(&claim.name_any())?, claim))).collect(),
+        ..Live::default()
+    }
+}
+
+/// The picture, but for what etcd says and for certificates.
+pub(super) fn picture(places: &impl Places, cluster: &EtcdCluster, live: &Live, now: Timestamp) -> Picture {
+    let uid = cluster.uid().unwrap_or_default();
+    let mut members: BTreeMap<Serial, Member> = BTreeMap::new();
+    let mut earlier = BTreeMap::new();
+    for (serial, set) in &live.stateful_sets {
+        members.entry(*serial).or_default().stateful_set = Some(etcd_core::StatefulSet {
+            uid: set.uid().unwrap_or_default(),
+            deleting: set.meta().deletion_timestamp.is_some(),
+            template: build::template_of(set),
+        });
+    }
+    for (serial, pod) in &live.pods {
+        members.entry(*serial).or_default().pod = Some(self::pod(places, pod));
+    }
+    for (serial, claim) in &live.claims {
+        let seen = self::claim(places, claim, now);
+        match claim.annotations().get(names::CLUSTER_UID) {
+            Some(other) if *other != uid => drop(earlier.insert(*serial, seen)),
+            _ => members.entry(*serial).or_default().claim = Some(seen),
+        }
+    }
+    let mut spec = cluster.spec.clone();
+    spec.paused |= pause::is_paused(cluster.meta());
+    Picture {
+        cluster: Cluster {
+            namespace: cluster.namespace().unwrap_or_default(),
+            name: cluster.name_any(),
+            uid,
+            generation: cluster.meta().generation,
+            deleting: cluster.meta().deletion_timestamp.is_some(),
+        },
+        spec,
+        status: cluster.status.clone().unwrap_or_default(),
+        latch: live.identity.as_ref().and_then(|identity| build::latch(cluster, identity)),
+        members,
+        earlier,
+        etcd: Etcd::default(),
+        certificates: etcd_core::Certificates::default(),
+        upgrade_hold: cluster.annotations().get(names::HOLD_UPGRADE).cloned(),
+        move_leader: cluster.annotations().get(etcd_core::MOVE_LEADER).cloned(),
+        blocked: Vec::new(),
+    }
+}
+
+fn pod(places: &impl Places, pod: &Glimpse<MemberPod>) -> etcd_core::Pod {
+    let seen = pod.seen.clone();
+    etcd_core::Pod {
+        uid: kit::Row::uid(pod).to_owned(),
+        deleting: seen.deleting,
+        ready: seen.ready,
+        running: seen.running,
+        created: seen.created,
+        waiting: seen.waiting,
+        unschedulable: seen.unschedulable,
+        restarts: seen.restarts,
+        last_exit: seen.last_exit,
+        node: seen.node.map(|name| node(places, name)),
+        template: seen.template,
+        start: seen.start,
+    }
+}
+
+fn claim(places: &impl Places, claim: &PersistentVolumeClaim, now: Timestamp) -> Claim {
+    let said = |name: &str| claim.annotations().get(name).map(String::as_str);
+    let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
+    let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone());
+    let place = volume.and_then(|volume| places.node_of_volume(&volume));
+    Claim {
+        uid: claim.uid().unwrap_or_default(),
+        deleting: claim.meta().deletion_timestamp.is_some(),
+        phase: match phase {
+            Some("Bound") => ClaimPhase::Bound,
+            Some("Lost") => ClaimPhase::Lost,
+            _ => ClaimPhase::Pending,
+        },
+        ours: said(names::CLUSTER_UID).is_some(),
+        state: match said(names::DETACHED) {
+            // A time that cannot be read is now: the volume is kept a while longer.
+            Some(since) => ClaimState::Detached { since: since.parse().unwrap_or_else(|_| now) },
+            None => ClaimState::Member,
+        },
+        cluster_id: said(names::CLUSTER_ID).and_then(|id| id.parse().ok()),
+        version: said(names::VERSION).and_then(|version| version.parse().ok()),
+        node: place.map(|name| node(places, name)),
+    }
+}
+
+fn node(places: &impl Places, name: String) -> Node {
+    let state = places.node(&name);
+    Node { name, state }
+}

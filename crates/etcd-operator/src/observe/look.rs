@@ -1,0 +1,102 @@
+//! The picture that a user can have of a cluster, with their own rights: Kubernetes as it is, etcd as the operator reported it.
+//!
+//! `capstan etcd plan` decides on it as the operator does on its own. What it does not show is said.
+
+use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
+
+use etcd_core::{NodeState, Picture};
+use etcd_types::EtcdCluster;
+use jiff::Timestamp;
+use k8s_openapi::api::{
+    apps::v1::StatefulSet,
+    core::v1::{ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod},
+};
+use kube::{Api, Client, Resource, ResourceExt as _, api::ListParams};
+use serde::de::DeserializeOwned;
+
+use super::{
+    kubernetes::{self, Places},
+    reported,
+};
+use crate::{
+    glimpse::{Glimpse, Look as _, MemberPod, NodeHealth, VolumePlace},
+    names,
+};
+
+/// A picture, and what it takes for granted.
+#[derive(Debug, Clone)]
+pub struct Looked {
+    /// The picture.
+    pub picture: Picture,
+    /// What is not known from here, a sentence each.
+    pub assumed: Vec<String>,
+}
+
+/// What is known about `cluster`, asked of the API server once.
+pub async fn look(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Result<Looked, kube::Error> {
+    let namespace = cluster.namespace().unwrap_or_default();
+    let name = names::of(cluster);
+    let ours = ListParams::default().labels(&format!("{}={}", names::CLUSTER, cluster.name_any()));
+    let sets: Vec<Arc<StatefulSet>> = list(Api::namespaced(client.clone(), &namespace), &ours).await?;
+    let claims: Vec<Arc<PersistentVolumeClaim>> =
+        list(Api::namespaced(client.clone(), &namespace), &ours).await?;
+    let pods: Vec<Arc<Pod>> = list(Api::namespaced(client.clone(), &namespace), &ours).await?;
+    let pods = pods.iter().filter_map(|pod| Glimpse::<MemberPod>::of(pod).ok()).map(Arc::new).collect();
+    let mut live = kubernetes::members(cluster, sets, pods, claims);
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
+    live.identity = maps.get_opt(&name.get().latch()).await?.map(Arc::new);
+
+    let reported = "what etcd says is taken from the status: as the operator saw it last";
+    let mut assumed: Vec<String> = cluster.status.iter().map(|_| reported.to_owned()).collect();
+    let places = Seen {
+        nodes: allowed(list::<Node>(Api::all(client.clone()), &ListParams::default()).await)?
+            .map(|nodes| nodes.iter().map(|node| (node.name_any(), NodeHealth::at(node).ready)).collect()),
+        volumes: allowed(list::<PersistentVolume>(Api::all(client.clone()), &ListParams::default()).await)?
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|volume| Some((volume.name_any(), VolumePlace::at(volume).node?)))
+            .collect(),
+    };
+    if places.nodes.is_none() {
+        assumed.push("you may not list nodes: they are taken to be well".to_owned());
+    }
+    let mut picture = kubernetes::picture(&places, cluster, &live, now);
+    picture.etcd = reported::etcd(cluster);
+    Ok(Looked { picture, assumed })
+}
+
+/// Nodes and volumes, as far as the user may see them.
+struct Seen {
+    /// Which of them are ready; nothing if that is not for them to know.
+    nodes: Option<BTreeMap<String, bool>>,
+    volumes: BTreeMap<String, String>,
+}
+
+impl Places for Seen {
+    fn node(&self, name: &str) -> NodeState {
+        match self.nodes.as_ref().map(|nodes| nodes.get(name)) {
+            None | Some(Some(true)) => NodeState::Ready,
+            Some(Some(false)) => NodeState::NotReady,
+            Some(None) => NodeState::Gone,
+        }
+    }
+
+    fn node_of_volume(&self, name: &str) -> Option<String> {
+        self.volumes.get(name).cloned()
+    }
+}
+
+async fn list<K>(api: Api<K>, which: &ListParams) -> Result<Vec<Arc<K>>, kube::Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    Ok(api.list(which).await?.items.into_iter().map(Arc::new).collect())
+}
+
+/// What the user may not see is no error.
+fn allowed<T>(listed: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
+    match listed {
+        Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+        listed => listed.map(Some),
+    }
+}
