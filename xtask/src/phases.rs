@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     process::{Command, Stdio},
+    thread,
     time::Duration,
 };
 
@@ -39,18 +40,21 @@ pub(crate) struct Options {
 struct Phase {
     name: &'static str,
     run: fn(&Options) -> Result<()>,
+    /// Whether it needs nothing of the tests' lab, and so runs beside those that come after it.
+    apart: bool,
+}
+
+const fn phase(name: &'static str, run: fn(&Options) -> Result<()>) -> Phase {
+    Phase { name, run, apart: false }
 }
 
 /// In this order. Each stands on those before it.
 const PHASES: &[Phase] = &[
-    Phase {
-        name: "lab",
-        run: |_| cargo::run(&["test", "--workspace", "--test", "lab", "--", "--nocapture"]),
-    },
-    Phase { name: "contract", run: contract },
-    Phase { name: "example-app", run: |_| scenarios("example_app_on_kubernetes", 8) },
-    Phase { name: "etcd", run: etcd },
-    Phase { name: "demo", run: |_| story() },
+    Phase { name: "lab", run: |_| run_test("lab", &[]), apart: true },
+    phase("contract", contract),
+    phase("example-app", |_| scenarios("example_app_on_kubernetes", 8)),
+    phase("etcd", etcd),
+    phase("demo", |_| story()),
 ];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -72,13 +76,34 @@ fn all(options: &Options, times: &mut Times) -> Result<()> {
         let names: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
         bail!("no phase is called {}: there are {}", options.only, names.join(", "));
     }
+    times.take("programs", compile)?;
     times.take("lab up", up)?;
-    for phase in chosen {
-        times.take(phase.name, || (phase.run)(options)).with_context(|| {
-            format!("phase {0}; once more, alone: cargo xtask test-kubernetes --keep {0}", phase.name)
-        })?;
-    }
-    Ok(())
+    thread::scope(|scope| {
+        let mut apart = Vec::new();
+        for phase in chosen {
+            if phase.apart {
+                println!("\n==> {}, beside what follows", phase.name);
+                apart.push(scope.spawn(move || (phase.name, timed(|| (phase.run)(options)))));
+            } else {
+                times.take(phase.name, || (phase.run)(options)).with_context(|| again(phase.name))?;
+            }
+        }
+        for thread in apart {
+            let Ok((name, (took, done))) = thread.join() else { bail!("a phase panicked, see above") };
+            times.0.push((name, took));
+            done.with_context(|| again(name))?;
+        }
+        Ok(())
+    })
+}
+
+fn again(phase: &str) -> String {
+    format!("phase {phase}; once more, alone: cargo xtask test-kubernetes --keep {phase}")
+}
+
+/// All test programs at once: cargo would wait for itself where phases run side by side.
+fn compile() -> Result<()> {
+    cargo::run(&["test", "--workspace", "--no-run", "--quiet", "--test", "*", "--example", "contract"])
 }
 
 fn up() -> Result<()> {
@@ -132,26 +157,24 @@ fn this_program() -> String {
     format!("/proc/{}/exe", std::process::id())
 }
 
-/// Every version of etcd that is pinned is on the nodes, to be upgraded from and to.
+/// The client on etcd's own processes; then whole clusters. Every version that is pinned is on the nodes, to be upgraded from and to.
 fn etcd(_: &Options) -> Result<()> {
     let progress = Timed::start();
     let versions = Operand::Etcd.versions().iter().map(|component| component.version);
     let images = versions.map(|version| lab::images::operand(Operand::Etcd, version, &progress));
     Lab::open(LAB)?.load_images(&images.collect::<lab::Result<Vec<_>>>()?)?;
+    run_test("real_etcd", &[])?;
     scenarios("etcd_on_kubernetes", 4)
 }
 
 /// So many at a time: they wait for Kubernetes most of the time.
 fn scenarios(test: &str, at_once: u8) -> Result<()> {
-    on_the_lab(cargo::command(&[
-        "test",
-        "--workspace",
-        "--test",
-        test,
-        "--",
-        "--nocapture",
-        &format!("--test-threads={at_once}"),
-    ]))
+    run_test(test, &[&format!("--test-threads={at_once}")])
+}
+
+fn run_test(test: &str, options: &[&str]) -> Result<()> {
+    let cargo = ["test", "--workspace", "--quiet", "--test", test, "--", "--nocapture"];
+    on_the_lab(cargo::command(&[&cargo, options].concat()))
 }
 
 fn on_the_lab(mut command: Command) -> Result<()> {
@@ -164,6 +187,12 @@ fn on_the_lab(mut command: Command) -> Result<()> {
     Ok(())
 }
 
+fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let began = now();
+    let done = work();
+    (began.elapsed(), done)
+}
+
 /// How long each phase took.
 #[derive(Default)]
 struct Times(Vec<(&'static str, Duration)>);
@@ -171,9 +200,8 @@ struct Times(Vec<(&'static str, Duration)>);
 impl Times {
     fn take<T>(&mut self, name: &'static str, phase: impl FnOnce() -> Result<T>) -> Result<T> {
         println!("\n==> {name}");
-        let began = now();
-        let done = phase();
-        self.0.push((name, began.elapsed()));
+        let (took, done) = timed(phase);
+        self.0.push((name, took));
         done
     }
 

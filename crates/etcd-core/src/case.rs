@@ -6,7 +6,8 @@ use etcd_types::MemberStatus;
 use jiff::Timestamp;
 
 use crate::{
-    ClaimState, ClusterId, Endpoint, Listed, Member, MemberId, Names, Permit, Picture, Serial, Template, Version,
+    ClaimState, ClusterId, Endpoint, Listed, Member, MemberId, Names, Permit, Picture, Serial, Template,
+    Version,
     cause::{self, Cause},
     identity::Identity,
     quorum::{self, Hindrance, Voter, Voters},
@@ -102,9 +103,14 @@ impl<'a> Case<'a> {
     fn find_leader(&self) -> Option<Serial> {
         let named = self.members.values().filter(|seen| seen.health == Health::Serving);
         let (_, leader) = named
-            .filter_map(|seen| seen.endpoint.and_then(|endpoint| Some((endpoint.raft_term, endpoint.leader?))))
+            .filter_map(|seen| {
+                seen.endpoint.and_then(|endpoint| Some((endpoint.raft_term, endpoint.leader?)))
+            })
             .max()?;
-        self.members.values().find(|seen| seen.listed.is_some_and(|listed| listed.id == leader)).map(|seen| seen.serial)
+        self.members
+            .values()
+            .find(|seen| seen.listed.is_some_and(|listed| listed.id == leader))
+            .map(|seen| seen.serial)
     }
 
     /// Whether there is a live member list to act on.
@@ -174,15 +180,23 @@ impl<'a> Seen<'a> {
         static NOTHING: Member = Member { stateful_set: None, pod: None, claim: None };
         let objects = picture.members.get(&serial).unwrap_or(&NOTHING);
         let answer = picture.etcd.endpoints.get(&serial);
-        let endpoint = answer.and_then(|answer| answer.as_ref().ok()).filter(|it| identity.accepts(it.cluster_id));
+        let endpoint =
+            answer.and_then(|answer| answer.as_ref().ok()).filter(|it| identity.accepts(it.cluster_id));
         let known = status_of(picture, &names.member(serial));
         let version = endpoint
             .and_then(|endpoint| endpoint.version)
             .or_else(|| known?.version.as_deref()?.parse().ok())
             .or_else(|| objects.claim.as_ref()?.version)
             .or_else(|| version_that_runs(objects));
-        let mut seen =
-            Self { serial, objects, listed, endpoint, health: Health::Starting(String::new()), since: now, version };
+        let mut seen = Self {
+            serial,
+            objects,
+            listed,
+            endpoint,
+            health: Health::Starting(String::new()),
+            since: now,
+            version,
+        };
         seen.health = health(&seen, picture, identity);
         let was = known.filter(|known| known.healthy == seen.is_healthy());
         seen.since = was.map_or(now, |known| known.since.0);
@@ -231,7 +245,11 @@ impl<'a> Seen<'a> {
 }
 
 /// Everybody who is listed, or has something in Kubernetes.
-pub(crate) fn look<'a>(picture: &'a Picture, identity: &Identity, now: Timestamp) -> BTreeMap<Serial, Seen<'a>> {
+pub(crate) fn look<'a>(
+    picture: &'a Picture,
+    identity: &Identity,
+    now: Timestamp,
+) -> BTreeMap<Serial, Seen<'a>> {
     let names = names(picture);
     let listed = picture.etcd.members.as_deref().unwrap_or_default();
     let by_serial: BTreeMap<Serial, &Listed> =
@@ -266,9 +284,10 @@ fn serial_of(names: &Names<'_>, member: &Listed) -> Option<Serial> {
 }
 
 fn strays(picture: &Picture, identity: &Identity) -> Vec<(Serial, ClusterId)> {
-    let answers = picture.etcd.endpoints.iter().filter_map(|(serial, answer)| {
-        answer.as_ref().ok().map(|endpoint| (*serial, endpoint.cluster_id))
-    });
+    let answers =
+        picture.etcd.endpoints.iter().filter_map(|(serial, answer)| {
+            answer.as_ref().ok().map(|endpoint| (*serial, endpoint.cluster_id))
+        });
     answers.filter(|(_, id)| !identity.accepts(*id)).collect()
 }
 

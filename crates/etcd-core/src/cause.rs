@@ -3,11 +3,7 @@
 //! The ladder: Kubernetes restarts what crashes; we restart what hangs, and replace what cannot come back. What would be the same
 //! in another pod (a wrong image, too little memory) is never replaced: somebody has to correct it.
 
-use crate::{
-    ClaimPhase, ClaimState, Exit, NodeState, Picture, Pod,
-    case::Seen,
-    identity::Identity,
-};
+use crate::{ClaimPhase, ClaimState, Exit, NodeState, Picture, Pod, case::Seen, identity::Identity};
 
 /// Why a member is down.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +77,8 @@ const EMPTY_DISK: &[&str] = &[
 ];
 /// The same for data of another cluster.
 const FOREIGN_DATA: &[&str] = &["cluster ID mismatch", "cluster-id-mismatch", "mismatch cluster ID"];
-const NO_IMAGE: &[&str] = &["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"];
+const NO_IMAGE: &[&str] =
+    &["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"];
 const NO_CONTAINER: &[&str] = &["CreateContainerConfigError", "CreateContainerError", "RunContainerError"];
 
 /// How many restarts are a loop.
@@ -98,7 +95,8 @@ pub(crate) fn of(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Cau
         let what = format!("has the data of another cluster, {}", endpoint.cluster_id);
         return Cause { what, remedy: Remedy::Replace };
     }
-    let found = CAUSES.iter().find_map(|row| (row.fits)(&facts).map(|what| Cause { what, remedy: row.remedy }));
+    let found =
+        CAUSES.iter().find_map(|row| (row.fits)(&facts).map(|what| Cause { what, remedy: row.remedy }));
     found.unwrap_or_else(|| Cause { what: "does not serve".into(), remedy: Remedy::Wait })
 }
 
@@ -113,14 +111,17 @@ fn foreign_data(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn claim_gone(facts: &Facts<'_>) -> Option<String> {
-    let voter = facts.seen.listed.is_some_and(|listed| !listed.learner) && facts.seen.objects.stateful_set.is_some();
+    let voter =
+        facts.seen.listed.is_some_and(|listed| !listed.learner) && facts.seen.objects.stateful_set.is_some();
     if facts.in_memory || !(facts.started || voter) {
         return None;
     }
     match &facts.seen.objects.claim {
         None => Some("has lost its claim".into()),
         Some(claim) if !claim.ours => Some("has a claim that somebody else made".into()),
-        Some(claim) if matches!(claim.state, ClaimState::Detached { .. }) => Some("has a claim that was given up".into()),
+        Some(claim) if matches!(claim.state, ClaimState::Detached { .. }) => {
+            Some("has a claim that was given up".into())
+        }
         Some(claim) if claim.deleting => Some("is losing its claim".into()),
         Some(_) => None,
     }
@@ -132,7 +133,8 @@ fn volume_lost(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn volume_on_gone_node(facts: &Facts<'_>) -> Option<String> {
-    let node = facts.seen.objects.claim.as_ref()?.node.as_ref().filter(|node| node.state == NodeState::Gone)?;
+    let node =
+        facts.seen.objects.claim.as_ref()?.node.as_ref().filter(|node| node.state == NodeState::Gone)?;
     Some(format!("had its volume on the node {}, which is gone", node.name))
 }
 
@@ -153,7 +155,8 @@ fn node_down(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn volume_on_dead_node(facts: &Facts<'_>) -> Option<String> {
-    let node = facts.seen.objects.claim.as_ref()?.node.as_ref().filter(|node| node.state == NodeState::NotReady)?;
+    let node =
+        facts.seen.objects.claim.as_ref()?.node.as_ref().filter(|node| node.state == NodeState::NotReady)?;
     Some(format!("has its volume on the node {}, which is not ready", node.name))
 }
 

@@ -148,10 +148,13 @@ whys! {
     Founded,
 }
 
+type Judgement = (Truth, Why, String);
+type Judge = fn(&Case<'_>, Option<&Deed>, &[Refusal]) -> Judgement;
+
 /// A row of the table: a type, and the judgement on it.
 struct Row {
     kind: &'static str,
-    judge: fn(&Case<'_>, Option<&Deed>, &[Refusal]) -> (Truth, Why, String),
+    judge: Judge,
 }
 
 /// The conditions of a cluster, in the order of their importance.
@@ -195,53 +198,64 @@ pub(crate) fn deleting() -> Vec<Condition> {
     vec![Condition { kind: "Progressing", truth: Truth::True, reason: Why::Deleting, message }]
 }
 
-fn available(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn available(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     let serves = case.members.values().any(|seen| seen.health == Health::Serving);
     let (phase, message) = phase::judge(case, None, &[]);
     match phase {
         _ if serves => (Truth::True, Why::Serving, "a linearizable read succeeded".into()),
         Phase::Unknown => (Truth::Unknown, Why::NotReachable, message),
-        _ if case.identity.cluster_id.is_none() => (Truth::False, Why::Bootstrapping, "the cluster does not exist yet".into()),
+        _ if case.identity.cluster_id.is_none() => {
+            (Truth::False, Why::Bootstrapping, "the cluster does not exist yet".into())
+        }
         _ => (Truth::False, Why::QuorumLost, message),
     }
 }
 
-fn all_members_healthy(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn all_members_healthy(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     let members = case.members.values().filter(|seen| seen.is_member(case));
     let all = members.clone().count() > 0 && members.clone().all(|seen| seen.health == Health::Serving);
     if all && case.strangers.is_empty() {
         return (Truth::True, Why::AllServing, phase::health(case));
     }
     if let Some(stranger) = case.strangers.first() {
-        let message = format!("somebody added a member {} that is not ours, at {}", stranger.id, stranger.peer_urls.join(","));
+        let message = format!(
+            "somebody added a member {} that is not ours, at {}",
+            stranger.id,
+            stranger.peer_urls.join(",")
+        );
         return (Truth::Unknown, Why::MembersDown, message);
     }
     (Truth::False, Why::MembersDown, phase::health(case))
 }
 
-fn progressing(case: &Case<'_>, deed: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn progressing(case: &Case<'_>, deed: Option<&Deed>, _: &[Refusal]) -> Judgement {
     if case.picture.spec.paused {
         return (Truth::False, Why::Paused, "spec.paused is set".into());
     }
     let Some(deed) = deed else { return (Truth::False, Why::Settled, "nothing is being changed".into()) };
-    let message = deed.message.clone().or_else(|| deed.step.as_ref().map(ToString::to_string)).unwrap_or_default();
+    let message =
+        deed.message.clone().or_else(|| deed.step.as_ref().map(ToString::to_string)).unwrap_or_default();
     match deed.stuck {
         Some(why) => (Truth::False, why, message),
         None => (Truth::True, Why::Operating, message),
     }
 }
 
-fn up_to_date(case: &Case<'_>, deed: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn up_to_date(case: &Case<'_>, deed: Option<&Deed>, _: &[Refusal]) -> Judgement {
     let members: Vec<_> = case.members.values().filter(|seen| seen.is_member(case)).collect();
-    let outdated = members.iter().filter(|seen| {
-        roll::last(case, seen).is_none_or(|last| Some(last.fingerprint()) != seen.running())
-    });
+    let outdated = members
+        .iter()
+        .filter(|seen| roll::last(case, seen).is_none_or(|last| Some(last.fingerprint()) != seen.running()));
     let names: Vec<String> = outdated.map(|seen| case.name(seen.serial)).collect();
     if let Some(deed) = deed.filter(|deed| deed.stuck == Some(Why::RollFailed)) {
         return (Truth::False, Why::RollFailed, deed.message.clone().unwrap_or_default());
     }
     if names.is_empty() && members.len() == case.wanted.size {
-        return (Truth::True, Why::AllUpdated, "all members have the version and the settings of the spec".into());
+        return (
+            Truth::True,
+            Why::AllUpdated,
+            "all members have the version and the settings of the spec".into(),
+        );
     }
     let message = if names.is_empty() {
         format!("there are {} members, and the spec asks for {}", members.len(), case.wanted.size)
@@ -251,7 +265,7 @@ fn up_to_date(case: &Case<'_>, deed: Option<&Deed>, _: &[Refusal]) -> (Truth, Wh
     (Truth::False, Why::Outdated, message)
 }
 
-fn quorum_safe(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn quorum_safe(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     if !case.has_list() {
         return (Truth::Unknown, Why::NotReachable, "there is no live member list".into());
     }
@@ -264,7 +278,7 @@ fn quorum_safe(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why,
     }
 }
 
-fn spec_valid(case: &Case<'_>, _: Option<&Deed>, refusals: &[Refusal]) -> (Truth, Why, String) {
+fn spec_valid(case: &Case<'_>, _: Option<&Deed>, refusals: &[Refusal]) -> Judgement {
     match (refusals.is_empty(), case.picture.blocked.first()) {
         (_, Some(blocked)) => (Truth::False, Why::NotOurs, blocked.clone()),
         (true, None) => (Truth::True, Why::Valid, "the spec can be carried out".into()),
@@ -272,7 +286,7 @@ fn spec_valid(case: &Case<'_>, _: Option<&Deed>, refusals: &[Refusal]) -> (Truth
     }
 }
 
-fn tls_valid(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn tls_valid(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     if case.wanted.tls.mode == TlsMode::Off {
         return (Truth::False, Why::TLSOff, "spec.tls.mode is Off: everything is sent in clear text".into());
     }
@@ -290,26 +304,38 @@ fn tls_valid(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, S
     (Truth::True, Why::CertificatesValid, message)
 }
 
-fn space_ok(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn space_ok(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     if let Some(full) = case.picture.etcd.alarms.iter().find(|alarm| alarm.kind == AlarmKind::NoSpace) {
         let who = who(case, full.member);
-        return (Truth::False, Why::NoSpace, format!("{who} has reached its quota: only reads and deletes are served"));
+        return (
+            Truth::False,
+            Why::NoSpace,
+            format!("{who} has reached its quota: only reads and deletes are served"),
+        );
     }
     let parts = case.members.values().filter_map(|seen| {
         let endpoint = seen.endpoint?;
-        let quota = endpoint.db_quota.filter(|quota| *quota > 0).map_or(case.wanted.quota as f64, |quota| quota as f64);
+        let quota = endpoint
+            .db_quota
+            .filter(|quota| *quota > 0)
+            .map_or(case.wanted.quota as f64, |quota| quota as f64);
         Some((endpoint.db_size as f64 / quota, seen.serial))
     });
     match parts.max_by(|a, b| a.0.total_cmp(&b.0)) {
         None => (Truth::Unknown, Why::NotReachable, "no member can be asked".into()),
         Some((part, serial)) => {
-            let message = format!("the database of {} has {:.0} % of its quota", case.name(serial), part * 100.0);
-            if part >= NEARLY_FULL { (Truth::False, Why::QuotaNear, message) } else { (Truth::True, Why::RoomLeft, message) }
+            let message =
+                format!("the database of {} has {:.0} % of its quota", case.name(serial), part * 100.0);
+            if part >= NEARLY_FULL {
+                (Truth::False, Why::QuotaNear, message)
+            } else {
+                (Truth::True, Why::RoomLeft, message)
+            }
         }
     }
 }
 
-fn no_corruption(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn no_corruption(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     if let Some(corrupt) = case.picture.etcd.alarms.iter().find(|alarm| alarm.kind == AlarmKind::Corrupt) {
         let who = who(case, corrupt.member);
         return (Truth::False, Why::Corrupt, format!("the data of {who} differs from the others'"));
@@ -320,7 +346,7 @@ fn no_corruption(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Wh
     }
 }
 
-fn cluster_id_consistent(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn cluster_id_consistent(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     match (phase::conflict(case), case.identity.cluster_id) {
         (Some(conflict), _) => (Truth::False, Why::SeveralClusters, conflict),
         (None, Some(id)) => (Truth::True, Why::OneCluster, format!("all who answer belong to {id}")),
@@ -328,7 +354,7 @@ fn cluster_id_consistent(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (T
     }
 }
 
-fn version_supported(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> (Truth, Why, String) {
+fn version_supported(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     match case.wanted.warnings.as_slice() {
         [] => (Truth::True, Why::VersionGood, "nothing is known to speak against it".into()),
         warnings => (Truth::False, Why::Discouraged, warnings.join("; ")),

@@ -9,7 +9,8 @@ use etcd_types::{EtcdClusterStatus, ExistingVolumes, Medium, OperationKind, Volu
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Claim, ClaimState, ClaimWish, ClusterId, Latch, MemberWish, Objects, Picture, Plan, Refusal, Serial, Step, Version,
+    Claim, ClaimState, ClaimWish, ClusterId, Latch, MemberWish, Objects, Picture, Plan, Refusal, Serial,
+    Step, Version,
     case::{self, Case, Seen},
     conditions, found, hand_over,
     identity::{self, Identity},
@@ -26,7 +27,7 @@ type Rule = fn(&Case<'_>) -> Verdict;
 const FOUNDING: &[Rule] = &[leave::leftovers, roll::revert, found::begin];
 
 /// While a member answers for another cluster: nothing else is safe to judge.
-const CONFLICT: &[Rule] = &[repair::stray];
+const CONFLICT: &[Rule] = &[leave::leftovers, repair::stray];
 
 /// While there is no live member list: nobody's membership is touched. Only a user's correction of what is down is carried out.
 const BLIND: &[Rule] = &[roll::revert];
@@ -56,7 +57,7 @@ pub fn decide(picture: &Picture, now: Timestamp) -> Plan {
     let mut identity = Identity::of(picture);
     let mut refusals = Vec::new();
     if identity.cluster_id.is_none() {
-        identity.cluster_id = identity::discovered(picture);
+        identity::discover(&mut identity, picture);
     }
     let adopted = adopt(picture, &mut identity, &mut refusals);
     let judged = validate::judge(&picture.spec, &running(picture, &identity, &adopted, now));
@@ -64,7 +65,8 @@ pub fn decide(picture: &Picture, now: Timestamp) -> Plan {
     if picture.cluster.deleting && !picture.spec.deletion_policy.protection {
         return ending(picture, &identity);
     }
-    let hold = picture.spec.deletion_policy.protection || picture.spec.deletion_policy.volumes == VolumePolicy::Delete;
+    let hold = picture.spec.deletion_policy.protection
+        || picture.spec.deletion_policy.volumes == VolumePolicy::Delete;
     let Some(wanted) = judged.wanted.filter(|_| adopted.is_ok()) else {
         return unbegun(picture, &identity, refusals, hold);
     };
@@ -217,7 +219,9 @@ fn adopt<'a>(
         }
         several => {
             let several = several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let why = format!("volumes of several clusters of this name were left behind ({several}): delete the claims that are not wanted, or set Ignore");
+            let why = format!(
+                "volumes of several clusters of this name were left behind ({several}): delete the claims that are not wanted, or set Ignore"
+            );
             refusals.push(Refusal { field: "spec.bootstrap.existingVolumes", why });
             Err(())
         }
@@ -239,9 +243,11 @@ fn running<'a>(
     let versions: Vec<Version> = own.chain(taken).collect();
     let begun = latched || !versions.is_empty();
     let template = seen.values().find_map(Seen::recorded).filter(|_| begun);
-    let rolling = picture.status.operation.as_ref().filter(|operation| {
-        matches!(operation.kind, OperationKind::Upgrade | OperationKind::Downgrade)
-    });
+    let rolling = picture
+        .status
+        .operation
+        .as_ref()
+        .filter(|operation| matches!(operation.kind, OperationKind::Upgrade | OperationKind::Downgrade));
     let target = rolling.and_then(|operation| operation.target.parse().ok());
     let voters = seen.values().filter(|seen| seen.listed.is_some_and(|listed| !listed.learner)).count();
     let size = if listed { voters } else { picture.members.len() };
@@ -258,7 +264,11 @@ fn objects(case: &Case<'_>, outcome: &Outcome, adopted: &BTreeMap<Serial, &Claim
     Objects {
         latch: Latch { latest_serial: report::latest_serial(case, proposed), ..case.identity.latch() },
         wanted: case.wanted.clone(),
-        claims: if case.wanted.storage.medium == Medium::Memory { Vec::new() } else { claims(case, &members, adopted) },
+        claims: if case.wanted.storage.medium == Medium::Memory {
+            Vec::new()
+        } else {
+            claims(case, &members, adopted)
+        },
         members,
         min_available: (listed > 1).then(|| u32::try_from(quorum(listed)).unwrap_or(u32::MAX)),
     }
@@ -269,10 +279,13 @@ fn founders(case: &Case<'_>) -> Vec<MemberWish> {
     let founders = &case.identity.founders;
     let on_record = case.picture.latch.as_ref().is_some_and(|latch| latch.founders == *founders);
     let left = case.members.values().any(|seen| {
-        !founders.contains(&seen.serial) && (seen.objects.stateful_set.is_some() || seen.objects.pod.is_some())
+        !founders.contains(&seen.serial)
+            && (seen.objects.stateful_set.is_some() || seen.objects.pod.is_some())
     });
     let certified = case.picture.certificates.problems.is_empty();
-    let Some(version) = case.joining_version().filter(|_| on_record && !left && certified) else { return Vec::new() };
+    let Some(version) = case.joining_version().filter(|_| on_record && !left && certified) else {
+        return Vec::new();
+    };
     let start = identity::founding(&case.names, founders);
     let wish = |serial: &Serial| MemberWish {
         serial: *serial,
@@ -291,11 +304,13 @@ fn members(case: &Case<'_>, deed: Option<&Deed>, adopted: &BTreeMap<Serial, &Cla
         Some(MemberWish { serial: seen.serial, template, voter })
     };
     let known = case.members.values().filter(|seen| seen.is_member(case)).filter_map(wish);
-    let back = adopted.iter().filter(|(serial, _)| !case.members.contains_key(serial)).filter_map(|(serial, claim)| {
-        let version = claim.version.or_else(|| case.wanted.version.map(|(version, _)| version))?;
-        let template = case.wanted.template(version, crate::Start::Started);
-        Some(MemberWish { serial: *serial, template, voter: true })
-    });
+    let back = adopted.iter().filter(|(serial, _)| !case.members.contains_key(serial)).filter_map(
+        |(serial, claim)| {
+            let version = claim.version.or_else(|| case.wanted.version.map(|(version, _)| version))?;
+            let template = case.wanted.template(version, crate::Start::Started);
+            Some(MemberWish { serial: *serial, template, voter: true })
+        },
+    );
     known.chain(back).collect()
 }
 
@@ -317,8 +332,13 @@ fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &C
         }
     };
     let left = case.members.values().filter(|seen| {
-        let ours = seen.objects.claim.as_ref().filter(|claim| claim.ours && claim.state == ClaimState::Member);
-        let gone = if founding { !case.identity.founders.contains(&seen.serial) } else { case.has_list() && seen.listed.is_none() };
+        let ours =
+            seen.objects.claim.as_ref().filter(|claim| claim.ours && claim.state == ClaimState::Member);
+        let gone = if founding {
+            !case.identity.founders.contains(&seen.serial)
+        } else {
+            case.has_list() && seen.listed.is_none()
+        };
         ours.is_some() && gone
     });
     let of_left = left.map(|seen| ClaimWish {
@@ -336,21 +356,33 @@ fn clean_up(case: &Case<'_>) -> Verdict {
     if case.wanted.volumes != VolumePolicy::Delete {
         return Verdict::Pass;
     }
-    let keep = SignedDuration::try_from(case.wanted.remediation.keep_old_volume).unwrap_or(SignedDuration::MAX);
+    let keep =
+        SignedDuration::try_from(case.wanted.remediation.keep_old_volume).unwrap_or(SignedDuration::MAX);
     let mut next: Option<(Duration, String)> = None;
     for seen in case.members.values().filter(|seen| seen.listed.is_none()) {
         let unused = seen.objects.stateful_set.is_none() && seen.objects.pod.is_none();
-        let Some(claim) = seen.objects.claim.as_ref().filter(|claim| claim.ours && !claim.deleting && unused) else { continue };
+        let Some(claim) = seen.objects.claim.as_ref().filter(|claim| claim.ours && !claim.deleting && unused)
+        else {
+            continue;
+        };
         let ClaimState::Detached { since } = claim.state else { continue };
         let left = keep - case.now.duration_since(since);
         if let Ok(left) = Duration::try_from(left)
             && !left.is_zero()
         {
-            earlier(&mut next, (left, format!("the old volume of {} is deleted then", case.name(seen.serial))));
+            earlier(
+                &mut next,
+                (left, format!("the old volume of {} is deleted then", case.name(seen.serial))),
+            );
             continue;
         }
-        let deed = Deed::new(OperationKind::CleanUp, case.name(seen.serial), "DeletingVolume").about(seen.serial);
-        return Verdict::Do(deed.step(delete_claim(seen.serial, claim, "its member has left, and its policy is to delete volumes")));
+        let deed =
+            Deed::new(OperationKind::CleanUp, case.name(seen.serial), "DeletingVolume").about(seen.serial);
+        return Verdict::Do(deed.step(delete_claim(
+            seen.serial,
+            claim,
+            "its member has left, and its policy is to delete volumes",
+        )));
     }
     next.map_or(Verdict::Pass, |(after, what)| Verdict::Later(after, what))
 }

@@ -153,7 +153,8 @@ pub fn render(settings: &EtcdSettings, quota: u64, version: Version) -> Vec<Stri
         let gates: Vec<String> = gates.map(|(gate, on)| format!("{gate}={on}")).collect();
         flags.push(format!("--feature-gates={}", gates.join(",")));
     } else {
-        let switches = SWITCHES.iter().map(|switch| format!("--{}={}", switch.until_3_5, (switch.of)(settings)));
+        let switches =
+            SWITCHES.iter().map(|switch| format!("--{}={}", switch.until_3_5, (switch.of)(settings)));
         flags.extend(switches);
     }
     let extra = settings.extra_args.iter().filter(|(flag, _)| has_flag(version, flag));
@@ -188,12 +189,17 @@ pub fn allows_gate(gate: &str, version: Version) -> bool {
 }
 
 fn refused_flag(flag: &str, version: Version) -> Option<String> {
-    let plain = !flag.is_empty() && flag.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
+    let plain = !flag.is_empty()
+        && flag.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
     if !plain || flag.starts_with('-') {
-        return Some(format!("{flag:?} is no flag: write its name without dashes in front, such as max-txn-ops"));
+        return Some(format!(
+            "{flag:?} is no flag: write its name without dashes in front, such as max-txn-ops"
+        ));
     }
     let owned = |(name, _): &&(&str, &str)| flag == *name || (name.ends_with('-') && flag.starts_with(name));
-    if let Some((_, why)) = OWNED.iter().find(owned).or_else(|| OWNED.iter().find(|(name, _)| starts_group(flag, name))) {
+    if let Some((_, why)) =
+        OWNED.iter().find(owned).or_else(|| OWNED.iter().find(|(name, _)| starts_group(flag, name)))
+    {
         return Some(format!("{flag} cannot be set here: {why}. Remove it"));
     }
     let typed = VALUES.iter().find(|value| value.flag == flag || value.until_3_5 == Some(flag));
@@ -235,7 +241,11 @@ mod tests {
         EtcdSettings {
             auto_compaction: Some(AutoCompaction { mode: CompactionMode::Periodic, retention: "1h".into() }),
             heartbeat_interval_milliseconds: Some(200),
-            corruption_checks: CorruptionChecks { initial: true, compact_hash: false, periodic: Some("4h".into()) },
+            corruption_checks: CorruptionChecks {
+                initial: true,
+                compact_hash: false,
+                periodic: Some("4h".into()),
+            },
             feature_gates: BTreeMap::from([("StopGRPCServiceOnDefrag".to_owned(), true)]),
             extra_args: BTreeMap::from([
                 ("experimental-watch-progress-notify-interval".to_owned(), "5s".to_owned()),
@@ -258,7 +268,8 @@ mod tests {
             --experimental-initial-corrupt-check=true
             --experimental-compact-hash-check-enabled=false
             --experimental-watch-progress-notify-interval=5s
-            --max-txn-ops=256"#]].assert_eq(&of("3.5.35"));
+            --max-txn-ops=256"#]]
+        .assert_eq(&of("3.5.35"));
         expect![[r#"
             --quota-backend-bytes=2147483648
             --auto-compaction-mode=periodic
@@ -268,7 +279,8 @@ mod tests {
             --log-level=info
             --feature-gates=InitialCorruptCheck=true,CompactHashCheck=false,StopGRPCServiceOnDefrag=true
             --experimental-watch-progress-notify-interval=5s
-            --max-txn-ops=256"#]].assert_eq(&of("3.6.16"));
+            --max-txn-ops=256"#]]
+        .assert_eq(&of("3.6.16"));
         expect![[r#"
             --quota-backend-bytes=2147483648
             --auto-compaction-mode=periodic
@@ -277,7 +289,8 @@ mod tests {
             --corrupt-check-time=4h
             --log-level=info
             --feature-gates=InitialCorruptCheck=true,CompactHashCheck=false,StopGRPCServiceOnDefrag=true
-            --max-txn-ops=256"#]].assert_eq(&of("3.7.3"));
+            --max-txn-ops=256"#]]
+        .assert_eq(&of("3.7.3"));
     }
 
     #[test]
@@ -296,7 +309,9 @@ mod tests {
             "experimental-watch-progress-notify-interval",
         ];
         let version: Version = "3.7.3".parse().unwrap();
-        let told = flags.map(|flag| format!("{flag}: {}\n", refused_flag(flag, version).unwrap_or_else(|| "may be set".into())));
+        let told = flags.map(|flag| {
+            format!("{flag}: {}\n", refused_flag(flag, version).unwrap_or_else(|| "may be set".into()))
+        });
         expect![[r#"
             max-txn-ops: may be set
             name: name cannot be set here: the operator names members. Remove it

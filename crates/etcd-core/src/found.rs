@@ -48,9 +48,12 @@ fn may_have_formed(founders: &[Serial], picture: &Picture) -> bool {
 /// The list that members were started with, if any were.
 fn begun(picture: &Picture) -> Option<Vec<Serial>> {
     let names = case::names(picture);
-    let templates = picture.members.values().filter_map(|member| member.stateful_set.as_ref()?.template.as_ref());
+    let templates =
+        picture.members.values().filter_map(|member| member.stateful_set.as_ref()?.template.as_ref());
     let lists = templates.filter_map(|template| match &template.start {
-        Start::Found { members } => Some(members.keys().filter_map(|name| names.serial_of_name(name)).collect::<Vec<_>>()),
+        Start::Found { members } => {
+            Some(members.keys().filter_map(|name| names.serial_of_name(name)).collect::<Vec<_>>())
+        }
         Start::Join { .. } | Start::Started => None,
     });
     let mut list = lists.into_iter().next()?;
@@ -100,7 +103,9 @@ fn missing(case: &Case<'_>) -> String {
         match case.members.get(serial).map(|seen| &seen.health) {
             None => Some(format!("{name} is being made")),
             Some(Health::Serving | Health::Learning) => None,
-            Some(Health::Starting(why) | Health::CatchingUp(why) | Health::Unseen(why)) => Some(format!("{name}: {why}")),
+            Some(Health::Starting(why) | Health::CatchingUp(why) | Health::Unseen(why)) => {
+                Some(format!("{name}: {why}"))
+            }
             Some(Health::Down(cause)) => Some(format!("{name} {}", cause.what)),
         }
     };

@@ -27,7 +27,8 @@ enum Judged<'c, 'a> {
 pub(crate) fn hand_over(case: &Case<'_>) -> Verdict {
     let Some(request) = unanswered(case) else { return Verdict::Pass };
     let (Judged::Can(seen), Some(from)) = (judge(case, request), case.leader) else { return Verdict::Pass };
-    let deed = Deed::new(OperationKind::MoveLeader, case.name(seen.serial), "MovingLeader").about(seen.serial);
+    let deed =
+        Deed::new(OperationKind::MoveLeader, case.name(seen.serial), "MovingLeader").about(seen.serial);
     Verdict::Do(deed.step(Step::MoveLeader { from, to: seen.serial, to_id: seen.id() }))
 }
 
@@ -58,8 +59,10 @@ fn judge<'c, 'a>(case: &'c Case<'a>, request: &str) -> Judged<'c, 'a> {
     match &seen.health {
         _ if seen.serial == leader => Judged::Done(name.to_owned()),
         Health::Serving => Judged::Can(seen),
-        Health::Learning | Health::Starting(_) | Health::CatchingUp(_) | Health::Unseen(_) | Health::Down(_) => {
-            Judged::Refused(format!("{name} does not serve, so it cannot lead"))
-        }
+        Health::Learning
+        | Health::Starting(_)
+        | Health::CatchingUp(_)
+        | Health::Unseen(_)
+        | Health::Down(_) => Judged::Refused(format!("{name} does not serve, so it cannot lead")),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     ClaimState, ClusterId, Latch, Names, Picture, Serial, Start,
-    case::{Case, Seen},
+    case::{self, Case, Seen},
 };
 
 /// What is known about who this is.
@@ -32,11 +32,14 @@ impl Identity {
         let from_claims = claims
             .filter(|claim| claim.ours && claim.state == ClaimState::Member)
             .filter_map(|claim| claim.cluster_id);
-        let remembered: Vec<ClusterId> = from_latch.into_iter().chain(from_status).chain(from_claims).collect();
+        let remembered: Vec<ClusterId> =
+            from_latch.into_iter().chain(from_status).chain(from_claims).collect();
         let all: BTreeSet<ClusterId> = remembered.iter().copied().collect();
         let given = picture.latch.as_ref().map_or(0, |latch| latch.latest_serial);
-        let reported = picture.status.latest_serial.and_then(|latest| u64::try_from(latest).ok()).unwrap_or(0);
-        let seen = picture.members.keys().chain(picture.earlier.keys()).map(|serial| serial.0).max().unwrap_or(0);
+        let reported =
+            picture.status.latest_serial.and_then(|latest| u64::try_from(latest).ok()).unwrap_or(0);
+        let seen =
+            picture.members.keys().chain(picture.earlier.keys()).map(|serial| serial.0).max().unwrap_or(0);
         Self {
             cluster_id: remembered.first().copied(),
             contradictions: if all.len() > 1 { all.into_iter().collect() } else { Vec::new() },
@@ -56,12 +59,19 @@ impl Identity {
     }
 }
 
-/// The ID that the live members agree on, while none is latched: a member list was read, and all who answer say the same.
-pub(crate) fn discovered(picture: &Picture) -> Option<ClusterId> {
-    picture.etcd.members.as_ref()?;
+/// Takes the ID that the live members agree on, while none is latched: a member list was read, and all who answer say the same.
+pub(crate) fn discover(identity: &mut Identity, picture: &Picture) {
+    let Some(members) = &picture.etcd.members else { return };
     let answers = picture.etcd.endpoints.values().filter_map(|answer| answer.as_ref().ok());
     let ids: BTreeSet<ClusterId> = answers.map(|endpoint| endpoint.cluster_id).collect();
-    ids.first().copied().filter(|_| ids.len() == 1)
+    if let (Some(id), 1) = (ids.first(), ids.len()) {
+        let names = case::names(picture);
+        let urls = members.iter().flat_map(|member| &member.peer_urls);
+        // Who they really are: a list that was given up may have met after all.
+        identity.founders = urls.filter_map(|url| names.serial_of(url)).collect();
+        identity.founders.sort();
+        identity.cluster_id = Some(*id);
+    }
 }
 
 /// How a member comes in.

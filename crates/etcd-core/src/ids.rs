@@ -58,6 +58,9 @@ mod tests {
     fn a_cluster_id_is_read_as_it_is_written() {
         let id = ClusterId(0x09d3_f000_0000_00ab);
         assert_eq!(id.to_string().parse(), Ok(id));
-        assert_eq!("not hex".parse::<ClusterId>().unwrap_err().to_string(), "\"not hex\" is no hexadecimal ID");
+        assert_eq!(
+            "not hex".parse::<ClusterId>().unwrap_err().to_string(),
+            "\"not hex\" is no hexadecimal ID"
+        );
     }
 }

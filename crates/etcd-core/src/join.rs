@@ -22,7 +22,9 @@ const ADDING: &str = "Adding";
 
 /// A learner that answers is promoted; whether it has caught up, the leader says.
 pub(crate) fn promote(case: &Case<'_>) -> Verdict {
-    let Some(learner) = case.learner().filter(|learner| learner.health == Health::Learning) else { return Verdict::Pass };
+    let Some(learner) = case.learner().filter(|learner| learner.health == Health::Learning) else {
+        return Verdict::Pass;
+    };
     let deed = deed(case, "Promoting").about(learner.serial).saying(progress(case, learner));
     let deed = deed.look_again(PROMOTE_AGAIN, "whether the learner has caught up");
     let enough = case.voters.serving() + 1 >= quorum(case.voters.0.len() + 1);
@@ -62,11 +64,15 @@ pub(crate) fn grow(case: &Case<'_>) -> Verdict {
         return Verdict::Do(deed.saying(why).look_again(LOOK, why));
     }
     if let Some((_, wait)) = case.voters.unsettled(case.now) {
-        let why = format!("etcd takes a new member when all others have been connected for {} s", SETTLE.as_secs());
+        let why =
+            format!("etcd takes a new member when all others have been connected for {} s", SETTLE.as_secs());
         return Verdict::Do(deed.look_again(wait, why));
     }
     if let Some(founder) = unsafe_founder(case) {
-        let why = format!("{} was told to found a cluster and has not started; its pod is restarted first", case.name(founder));
+        let why = format!(
+            "{} was told to found a cluster and has not started; its pod is restarted first",
+            case.name(founder)
+        );
         return Verdict::Do(deed.saying(why.clone()).look_again(LOOK, why));
     }
     Verdict::Do(deed.step(Step::AddLearner { serial, peer_url: case.names.peer_url(serial) }))
@@ -104,5 +110,10 @@ fn progress(case: &Case<'_>, learner: &Seen<'_>) -> String {
     let (Some(leader), Some(own)) = (leader, learner.endpoint) else {
         return format!("{} catches up", case.name(learner.serial));
     };
-    format!("{} catches up: {} of {} entries", case.name(learner.serial), own.raft_applied_index, leader.raft_index)
+    format!(
+        "{} catches up: {} of {} entries",
+        case.name(learner.serial),
+        own.raft_applied_index,
+        leader.raft_index
+    )
 }

@@ -27,10 +27,15 @@ pub(crate) fn leftovers(case: &Case<'_>) -> Verdict {
         return Verdict::Pass;
     }
     // Founders that are given up: first those that never had a volume, so that the others cannot become a quorum meanwhile.
-    let had_volume = |seen: &&Seen<'_>| seen.objects.claim.as_ref().is_some_and(|claim| claim.phase != ClaimPhase::Pending);
+    let had_volume = |seen: &&Seen<'_>| {
+        seen.objects.claim.as_ref().is_some_and(|claim| claim.phase != ClaimPhase::Pending)
+    };
     let Some(seen) = case.members.values().filter(gone).min_by_key(had_volume) else { return Verdict::Pass };
     let Some(stateful_set) = &seen.objects.stateful_set else { return Verdict::Pass };
-    let deed = match on_record(case, &[OperationKind::ScaleIn, OperationKind::ScaleOut, OperationKind::Replace, OperationKind::Found]) {
+    let deed = match on_record(
+        case,
+        &[OperationKind::ScaleIn, OperationKind::ScaleOut, OperationKind::Replace, OperationKind::Found],
+    ) {
         Some(known) => Deed::new(known.kind, &known.target, "Stopping"),
         None => Deed::new(OperationKind::CleanUp, case.name(seen.serial), "Stopping"),
     };
@@ -84,7 +89,10 @@ fn rank(case: &Case<'_>, seen: &Seen<'_>) -> (u8, bool, Serial) {
 pub(crate) fn remove(case: &Case<'_>, seen: &Seen<'_>, deed: Deed, why: &str) -> Verdict {
     let deed = deed.about(seen.serial);
     if let Some(founder) = join::unsafe_founder(case).filter(|founder| *founder != seen.serial) {
-        let wait = format!("{} was told to found a cluster and has not started; its pod is restarted first", case.name(founder));
+        let wait = format!(
+            "{} was told to found a cluster and has not started; its pod is restarted first",
+            case.name(founder)
+        );
         return Verdict::Do(deed.saying(wait.clone()).look_again(LOOK, wait));
     }
     if let Err(hindrance) = may_leave(seen.id(), &case.voters) {

@@ -55,8 +55,8 @@ pub use hand_over::MOVE_LEADER;
 pub use ids::{ClusterId, MemberId, NoId, Serial};
 pub use names::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT};
 pub use picture::{
-    Alarm, AlarmKind, Certificates, Claim, ClaimPhase, ClaimState, Cluster, Endpoint, Etcd, Exit, Latch, Listed, Member,
-    Node, NodeState, Picture, Pod, StatefulSet, Unreachable, Waiting,
+    Alarm, AlarmKind, Certificates, Claim, ClaimPhase, ClaimState, Cluster, Endpoint, Etcd, Exit, Latch,
+    Listed, Member, Node, NodeState, Picture, Pod, StatefulSet, Unreachable, Waiting,
 };
 pub use plan::{ClaimWish, DowngradeAction, Event, MemberWish, Objects, Plan, Refusal, Step};
 pub use quorum::Permit;

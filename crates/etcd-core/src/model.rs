@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use self::etcd::{Disk, Etcd};
 use crate::{
-    ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Start, Step, Template, Version,
-    Waiting, decide, quorum::quorum,
+    ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Start, Step, Template,
+    Version, Waiting, decide, quorum::quorum,
 };
 
 pub(crate) struct Model {
@@ -176,7 +176,14 @@ impl Model {
         let entry = self.boxes.entry(wish.serial).or_default();
         if entry.claim.is_none() && wish.create {
             let state = ClaimState::Member;
-            entry.claim = Some(ClaimModel { uid, phase: ClaimPhase::Pending, state, cluster_id: None, version: None, node: None });
+            entry.claim = Some(ClaimModel {
+                uid,
+                phase: ClaimPhase::Pending,
+                state,
+                cluster_id: None,
+                version: None,
+                node: None,
+            });
         }
         if let Some(claim) = &mut entry.claim {
             claim.cluster_id = wish.cluster_id;
@@ -257,7 +264,10 @@ impl Model {
             Step::RemoveMember { serial: Some(serial), .. } if voters.contains(serial) => {
                 let left = serving.iter().filter(|other| *other != serial).count();
                 assert!(left >= quorum(voters.len() - 1), "quorum broken:\n{plan}");
-                assert!(self.etcd.leader != Some(*serial) || !serving.contains(serial), "the leader was removed:\n{plan}");
+                assert!(
+                    self.etcd.leader != Some(*serial) || !serving.contains(serial),
+                    "the leader was removed:\n{plan}"
+                );
             }
             Step::DeleteStatefulSet { serial, .. } => {
                 assert!(!self.etcd.is_member(*serial), "a member's StatefulSet:\n{plan}");
@@ -290,11 +300,13 @@ impl Model {
     /// What happens until it rests, a line for each operation, step, refusal and phase.
     pub(crate) fn story(&mut self) -> String {
         let mut told: Vec<String> = Vec::new();
-        let mut operation = self.status.operation.as_ref().map(|known| format!("{:?} {}", known.kind, known.target));
+        let mut operation =
+            self.status.operation.as_ref().map(|known| format!("{:?} {}", known.kind, known.target));
         for _ in 0..150 {
             let plan = self.reconcile();
             told.extend(plan.refusals.iter().map(|refusal| format!("refuse {refusal}")));
-            let now = plan.status.operation.as_ref().map(|known| format!("{:?} {}", known.kind, known.target));
+            let now =
+                plan.status.operation.as_ref().map(|known| format!("{:?} {}", known.kind, known.target));
             if now != operation {
                 told.push(now.clone().unwrap_or_else(|| "rest".into()));
                 operation = now;

@@ -43,7 +43,11 @@ fn present(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
 }
 
 fn doing(case: &Case<'_>, deed: &Deed) -> (Phase, String) {
-    let message = deed.message.clone().or_else(|| deed.step.as_ref().map(ToString::to_string)).unwrap_or_else(|| health(case));
+    let message = deed
+        .message
+        .clone()
+        .or_else(|| deed.step.as_ref().map(ToString::to_string))
+        .unwrap_or_else(|| health(case));
     if deed.stuck == Some(Why::WaitingForUser) {
         return (Phase::WaitingForUser, message);
     }
@@ -74,7 +78,8 @@ fn is_coming(case: &Case<'_>) -> bool {
 
 /// There is no member list: either nobody can write, or nobody can be reached.
 fn blind(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
-    let correcting = deed.and_then(|deed| deed.step.as_ref()).map_or_else(String::new, |step| format!(" Now: {step}."));
+    let correcting =
+        deed.and_then(|deed| deed.step.as_ref()).map_or_else(String::new, |step| format!(" Now: {step}."));
     if case.picture.status.ready_members.is_none() {
         return (Phase::Bootstrapping, format!("waits for the members to come back.{correcting}"));
     }
@@ -101,7 +106,9 @@ pub(crate) fn conflict(case: &Case<'_>) -> Option<String> {
     }
     let (stray, id) = case.strays.first()?;
     let name = case.name(*stray);
-    Some(format!("{name} answers for the cluster {id}, and ours is {ours}: nothing else is changed while it does. Its volume holds data of another cluster"))
+    Some(format!(
+        "{name} answers for the cluster {id}, and ours is {ours}: nothing else is changed while it does. Its volume holds data of another cluster"
+    ))
 }
 
 /// Who serves and who does not.
@@ -113,7 +120,9 @@ pub(crate) fn health(case: &Case<'_>) -> String {
     for seen in members {
         let why = match &seen.health {
             Health::Serving | Health::Learning => continue,
-            Health::Starting(why) | Health::CatchingUp(why) | Health::Unseen(why) => format!("{}: {why}", case.name(seen.serial)),
+            Health::Starting(why) | Health::CatchingUp(why) | Health::Unseen(why) => {
+                format!("{}: {why}", case.name(seen.serial))
+            }
             Health::Down(cause) => format!("{} {}", case.name(seen.serial), cause.what),
         };
         text = format!("{text}; {why}");

@@ -205,9 +205,15 @@ impl fmt::Display for Step {
         match self {
             Self::AddLearner { serial, .. } => write!(f, "add member {serial} as a learner"),
             Self::Promote { serial, .. } => write!(f, "promote member {serial}"),
-            Self::RemoveMember { serial: Some(serial), why, .. } => write!(f, "remove member {serial}: {why}"),
-            Self::RemoveMember { serial: None, id, why, .. } => write!(f, "remove the member with ID {id}: {why}"),
-            Self::MoveLeader { from, to, .. } => write!(f, "move the leader from member {from} to member {to}"),
+            Self::RemoveMember { serial: Some(serial), why, .. } => {
+                write!(f, "remove member {serial}: {why}")
+            }
+            Self::RemoveMember { serial: None, id, why, .. } => {
+                write!(f, "remove the member with ID {id}: {why}")
+            }
+            Self::MoveLeader { from, to, .. } => {
+                write!(f, "move the leader from member {from} to member {to}")
+            }
             Self::RestartPod { serial, why, .. } => write!(f, "restart the pod of member {serial}: {why}"),
             Self::DeleteStatefulSet { serial, why, .. } => {
                 write!(f, "delete the StatefulSet of member {serial}: {why}")

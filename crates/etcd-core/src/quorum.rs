@@ -105,7 +105,9 @@ impl Voters {
 /// Whoever does not serve may: nothing is lost by it. A cluster of one may, as there is no other way to change it. Everybody else
 /// only when all others serve, have done so for a while, and are enough.
 pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<Permit, Hindrance> {
-    let Some(it) = voters.0.iter().find(|voter| voter.id == member) else { return Ok(Permit(Grounds::NoVoter)) };
+    let Some(it) = voters.0.iter().find(|voter| voter.id == member) else {
+        return Ok(Permit(Grounds::NoVoter));
+    };
     if it.down {
         return Ok(Permit(Grounds::Down));
     }
@@ -179,7 +181,8 @@ mod tests {
         ];
         for (letters, expected) in cases {
             let answer = may_go_down(MemberId(1), &voters(letters), now());
-            let told = answer.map(|Permit(grounds)| format!("{grounds:?}")).map_err(|error| error.to_string());
+            let told =
+                answer.map(|Permit(grounds)| format!("{grounds:?}")).map_err(|error| error.to_string());
             assert_eq!(told.as_deref().map_err(String::as_str), expected, "{letters}");
         }
     }

@@ -50,7 +50,10 @@ fn mend(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
             let age = born.map_or(Duration::ZERO, |born| since(born, case.now));
             let age = age.min(seen.time(case.now));
             match rules.restart_after.checked_sub(age).filter(|left| !left.is_zero()) {
-                Some(left) => Verdict::Later(left, format!("{} {}: it is restarted then", case.name(seen.serial), cause.what)),
+                Some(left) => Verdict::Later(
+                    left,
+                    format!("{} {}: it is restarted then", case.name(seen.serial), cause.what),
+                ),
                 None if seen.time(case.now) >= rules.replace_after && !is_the_rolls_fault(case, seen) => {
                     replace(case, seen, cause)
                 }
@@ -68,7 +71,9 @@ fn after(
     then: fn(&Case<'_>, &Seen<'_>, &Cause) -> Verdict,
 ) -> Verdict {
     match patience.checked_sub(seen.time(case.now)).filter(|left| !left.is_zero()) {
-        Some(left) => Verdict::Later(left, format!("{} {}: it is replaced then", case.name(seen.serial), cause.what)),
+        Some(left) => {
+            Verdict::Later(left, format!("{} {}: it is replaced then", case.name(seen.serial), cause.what))
+        }
         None => then(case, seen, cause),
     }
 }
@@ -77,9 +82,11 @@ fn after(
 fn is_the_rolls_fault(case: &Case<'_>, seen: &Seen<'_>) -> bool {
     let made_from = seen.running();
     let alike = |other: &Seen<'_>| other.is_healthy() && other.running() == made_from;
-    let node_is_dead = seen.objects.pod.as_ref().is_some_and(|pod| {
-        pod.node.as_ref().is_some_and(|node| node.state != crate::NodeState::Ready)
-    });
+    let node_is_dead = seen
+        .objects
+        .pod
+        .as_ref()
+        .is_some_and(|pod| pod.node.as_ref().is_some_and(|node| node.state != crate::NodeState::Ready));
     !node_is_dead && seen.has_started() && !case.voters().any(alike)
 }
 
@@ -96,10 +103,14 @@ fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
     let name = case.name(seen.serial);
     let deed = Deed::new(OperationKind::Replace, name.clone(), "Removing");
     let deed = deed.saying(format!("{name} {}: a new member takes its place", cause.what));
-    let begun = on_record(case, &[OperationKind::Replace]).is_some_and(|known| known.target == name);
     // A learner has no data that anybody relies on: a new try costs nothing but time, and that is limited below too.
-    if !begun && let Some(wait) = limit(case) {
-        return Verdict::Later(wait, format!("{name} {}; so many were replaced within the last hour that it has to wait", cause.what));
+    if !is_begun(case, seen)
+        && let Some(wait) = limit(case)
+    {
+        return Verdict::Later(
+            wait,
+            format!("{name} {}; so many were replaced within the last hour that it has to wait", cause.what),
+        );
     }
     if let Err(hindrance) = may_leave(seen.id(), &case.voters) {
         return Verdict::Later(
@@ -108,6 +119,12 @@ fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
         );
     }
     leave::remove(case, seen, deed, &format!("it {}", cause.what))
+}
+
+/// Whether it is being replaced already: that has been counted.
+fn is_begun(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    let name = case.name(seen.serial);
+    on_record(case, &[OperationKind::Replace]).is_some_and(|known| known.target == name)
 }
 
 /// How long until one more may be replaced; nothing if one may be.
@@ -130,7 +147,9 @@ pub(crate) fn recent(picture: &Picture, now: Timestamp) -> Vec<Timestamp> {
 /// A member that answers for another cluster: everything stops, and after a while it is replaced; its volume is kept.
 pub(crate) fn stray(case: &Case<'_>) -> Verdict {
     let Some((serial, id)) = case.strays.first() else { return Verdict::Pass };
-    let Some(seen) = case.members.get(serial).filter(|seen| seen.listed.is_some()) else { return Verdict::Pass };
+    let Some(seen) = case.members.get(serial).filter(|seen| seen.listed.is_some()) else {
+        return Verdict::Pass;
+    };
     let cause = Cause { what: format!("has the data of another cluster, {id}"), remedy: Remedy::Replace };
     after(case, seen, case.wanted.remediation.replace_after, &cause, replace)
 }
@@ -151,6 +170,10 @@ pub(crate) fn outlook(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
                 Remedy::Correct => "; it comes back when that is corrected".to_owned(),
                 Remedy::Replace if is_the_rolls_fault(case, seen) => {
                     "; nobody serves with these settings: revert or correct the spec".to_owned()
+                }
+                Remedy::Replace | Remedy::ReplaceNow if !is_begun(case, seen) && limit(case).is_some() => {
+                    let most = rules.max_per_hour;
+                    format!("; it is not replaced yet: spec.remediation.maxReplacementsPerHour is {most}")
                 }
                 Remedy::Restart => format!("; it is restarted after {}", seconds(rules.restart_after)),
                 Remedy::Replace => format!("; it is replaced after {}", seconds(rules.replace_after)),

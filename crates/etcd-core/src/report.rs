@@ -1,7 +1,8 @@
 //! The status and the events that a plan comes with.
 
 use etcd_types::{
-    Connection, EtcdClusterStatus, MemberStatus, OperationKind, Phase, Role, TlsMode, TlsStatus, VersionStatus,
+    Connection, EtcdClusterStatus, MemberStatus, OperationKind, Phase, Role, TlsMode, TlsStatus,
+    VersionStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -13,7 +14,11 @@ use crate::{
 };
 
 /// The whole status but for the conditions.
-pub(crate) fn status(case: &Case<'_>, deed: Option<&Deed>, (phase, message): (Phase, String)) -> EtcdClusterStatus {
+pub(crate) fn status(
+    case: &Case<'_>,
+    deed: Option<&Deed>,
+    (phase, message): (Phase, String),
+) -> EtcdClusterStatus {
     let members: Vec<&Seen<'_>> = case.members.values().filter(|seen| seen.is_member(case)).collect();
     let count = |holds: fn(&Seen<'_>) -> bool| members.iter().filter(|seen| holds(seen)).count();
     let number = |count: usize| i32::try_from(count).ok();

@@ -18,14 +18,16 @@ use crate::{
 /// What a member is to be made from in the end; nothing before anybody knows a version for it.
 pub(crate) fn last(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
     let asked = case.wanted.version.map(|(version, _)| version);
-    let version = if is_newcomer(case, seen) { case.joining_version() } else { asked.or_else(|| own_version(seen)) };
+    let version =
+        if is_newcomer(case, seen) { case.joining_version() } else { asked.or_else(|| own_version(seen)) };
     version.or_else(|| case.joining_version()).map(|version| at(case, seen, version))
 }
 
 /// What its StatefulSet says while it is nobody's turn: what it was made from, or what is asked for, if that is what runs.
 pub(crate) fn settled(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
     let last = last(case, seen);
-    if is_newcomer(case, seen) || last.as_ref().is_some_and(|last| Some(last.fingerprint()) == seen.running()) {
+    if is_newcomer(case, seen) || last.as_ref().is_some_and(|last| Some(last.fingerprint()) == seen.running())
+    {
         return last;
     }
     match seen.recorded() {
@@ -58,11 +60,16 @@ pub(crate) fn revert(case: &Case<'_>) -> Verdict {
         return Verdict::Pass;
     }
     for seen in case.members.values().filter(|seen| seen.is_member(case)) {
-        let (Some(pod), Some(permit)) = (&seen.objects.pod, quorum::down_already(&seen.health)) else { continue };
+        let (Some(pod), Some(permit)) = (&seen.objects.pod, quorum::down_already(&seen.health)) else {
+            continue;
+        };
         let Some(goal) = correction(case, seen).filter(|_| !pod.deleting) else { continue };
         let why = if pod.template != Some(goal.fingerprint()) {
             "it does not serve, and is not as the spec asks for"
-        } else if is_newcomer(case, seen) && pod.start != Some(goal.start.fingerprint()) && !may_still_found(case, seen) {
+        } else if is_newcomer(case, seen)
+            && pod.start != Some(goal.start.fingerprint())
+            && !may_still_found(case, seen)
+        {
             "it has not started yet, and was told of other members than there are"
         } else {
             continue;
@@ -82,17 +89,19 @@ fn may_still_found(case: &Case<'_>, seen: &Seen<'_>) -> bool {
     made == Some(founding) && seen.time(case.now) < case.wanted.remediation.restart_after
 }
 
-/// What somebody who is down is made from: the version asked for where its data allows it at once, else its own with the settings
-/// asked for. A minor that nobody runs yet is not begun with a member that is down.
+/// What somebody who is down is made from: the version asked for where its data allows it at once, else the one that it last served
+/// with. A minor that nobody runs yet is not begun with a member that is down.
 fn correction(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
     if is_newcomer(case, seen) {
         return last(case, seen);
     }
-    let own = own_version(seen)?;
-    let lowest = case.lowest_version().unwrap_or(own).minor;
-    let asked = case.wanted.version.map(|(version, _)| version);
-    let at_once = asked.filter(|asked| asked.minor == own.minor || asked.minor == lowest);
-    Some(at(case, seen, at_once.unwrap_or(own)))
+    let made = own_version(seen)?;
+    let Some((asked, _)) = case.wanted.version.filter(|(asked, _)| *asked != made) else {
+        return Some(at(case, seen, made));
+    };
+    let near = [Some(made), seen.version, case.lowest_version()];
+    let at_once = near.into_iter().flatten().any(|version| version.minor == asked.minor);
+    Some(at(case, seen, if at_once { asked } else { seen.version.unwrap_or(made) }))
 }
 
 /// Other settings, at the version that each member has.
@@ -143,7 +152,10 @@ fn gate(case: &Case<'_>, version: Version, way: Way, deed: &Deed) -> Option<Verd
         return Some(Verdict::Do(deed.clone().saying(held).stuck(Why::Waiting)));
     }
     if let Some(alarm) = case.picture.etcd.alarms.first() {
-        return wait(format!("member {} has raised the alarm {:?}: it must be cleared first", alarm.member, alarm.kind));
+        return wait(format!(
+            "member {} has raised the alarm {:?}: it must be cleared first",
+            alarm.member, alarm.kind
+        ));
     }
     if way == Way::Downgrade { prepare_downgrade(case, version, deed) } else { None }
 }
@@ -178,7 +190,9 @@ pub(crate) fn cancel_downgrade(case: &Case<'_>) -> Verdict {
     let (Some((leader, endpoint)), Some((version, _))) = (leader(case), case.wanted.version) else {
         return Verdict::Pass;
     };
-    let Some(target) = endpoint.downgrade.as_deref().and_then(minor).filter(|target| *target != version.minor) else {
+    let Some(target) =
+        endpoint.downgrade.as_deref().and_then(minor).filter(|target| *target != version.minor)
+    else {
         return Verdict::Pass;
     };
     let kind = direction(case, version).unwrap_or(OperationKind::Downgrade);
@@ -189,7 +203,9 @@ pub(crate) fn cancel_downgrade(case: &Case<'_>) -> Verdict {
 
 /// After the last member: the stored data follows within seconds, and the operation is over when it has.
 fn verify(case: &Case<'_>, version: Version) -> Verdict {
-    let Some(known) = on_record(case, &[OperationKind::Upgrade]).filter(|known| known.target == version.to_string()) else {
+    let Some(known) =
+        on_record(case, &[OperationKind::Upgrade]).filter(|known| known.target == version.to_string())
+    else {
         return Verdict::Pass;
     };
     let patience = jiff::SignedDuration::from_mins(1);
@@ -208,10 +224,15 @@ fn next(case: &Case<'_>, deed: Deed, outdated: Vec<(&Seen<'_>, Template)>) -> Ve
     let all = case.voters().count();
     let done = all - outdated.len();
     if let [problem, ..] = case.picture.certificates.problems.as_slice() {
-        return Verdict::Do(deed.saying(format!("waits for certificates: {problem}")).stuck(Why::CertificateMissing));
+        return Verdict::Do(
+            deed.saying(format!("waits for certificates: {problem}")).stuck(Why::CertificateMissing),
+        );
     }
     if outdated.len() == 1 && case.wanted.must_ask(&deed.target) {
-        let ask = format!("{done} of {all} members are done; set spec.updateStrategy.approve to {} to go on with the last one, or revert the spec", deed.target);
+        let ask = format!(
+            "{done} of {all} members are done; set spec.updateStrategy.approve to {} to go on with the last one, or revert the spec",
+            deed.target
+        );
         return Verdict::Do(deed.saying(ask).stuck(Why::WaitingForUser));
     }
     let leads = |seen: &Seen<'_>| case.leader == Some(seen.serial);
@@ -225,14 +246,22 @@ fn next(case: &Case<'_>, deed: Deed, outdated: Vec<(&Seen<'_>, Template)>) -> Ve
     };
     let deed = deed.saying(format!("{done} of {all} members are done; {name} is next"));
     let updated = |other: &Seen<'_>| !outdated.iter().any(|(seen, _)| seen.serial == other.serial);
-    if leads(seen) && let Some(step) = leave::heir(case, seen.serial, updated) {
+    if leads(seen)
+        && let Some(step) = leave::heir(case, seen.serial, updated)
+    {
         return Verdict::Do(Deed { doing: "MovingLeader", ..deed }.step(step));
     }
     let Some(pod) = seen.objects.pod.as_ref().filter(|pod| !pod.deleting) else {
         return Verdict::Do(deed.made_from(seen.serial, template.clone()));
     };
-    let (serial, pod_uid, why) = (seen.serial, pod.uid.clone(), format!("it is to run {}", what(seen, template)));
-    Verdict::Do(deed.made_from(serial, template.clone()).step(Step::RestartPod { serial, pod_uid, permit, why }))
+    let (serial, pod_uid, why) =
+        (seen.serial, pod.uid.clone(), format!("it is to run {}", what(seen, template)));
+    Verdict::Do(deed.made_from(serial, template.clone()).step(Step::RestartPod {
+        serial,
+        pod_uid,
+        permit,
+        why,
+    }))
 }
 
 fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> Deed {
@@ -255,7 +284,10 @@ fn failed(case: &Case<'_>) -> Option<String> {
     })?;
     let Health::Down(cause) = &it.health else { return None };
     let name = case.name(it.serial);
-    Some(format!("stopped after {name}, which {}. The others were left as they are: revert the spec, or correct it", cause.what))
+    Some(format!(
+        "stopped after {name}, which {}. The others were left as they are: revert the spec, or correct it",
+        cause.what
+    ))
 }
 
 fn what(seen: &Seen<'_>, template: &Template) -> String {

@@ -11,6 +11,7 @@ use crate::{Serial, Step, Template, Why, case::Case};
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// What a rule says.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, for a moment")]
 pub(crate) enum Verdict {
     /// Nothing for me.
     Pass,
@@ -77,7 +78,8 @@ impl Deed {
         // A number is on record, in both places, before etcd hears of it: then it is never given twice.
         let given = match &self.step {
             Some(Step::AddLearner { serial, .. }) => {
-                let latched = case.picture.latch.as_ref().is_some_and(|latch| latch.latest_serial >= serial.0);
+                let latched =
+                    case.picture.latch.as_ref().is_some_and(|latch| latch.latest_serial >= serial.0);
                 latched && known.member.as_ref() == Some(&case.name(*serial))
             }
             _ => true,

@@ -91,7 +91,8 @@ impl fmt::Display for Start {
 fn fingerprint(of: &impl Serialize) -> String {
     // Serialising plain data with string keys cannot fail; an empty text would only mean one roll too many.
     let text = serde_json::to_string(of).unwrap_or_default();
-    let mut hex = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut hex =
+        Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     hex.truncate(SHOWN);
     hex
 }

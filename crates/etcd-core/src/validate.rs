@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use etcd_types::{
-    EtcdClusterSpec, EtcdSettings, ExistingVolumes, Medium, Monitoring, NetworkPolicyOptions, PodOptions, Storage, Tls,
-    TlsMode, UpdateStrategy, UpdateType, VolumePolicy,
+    EtcdClusterSpec, EtcdSettings, ExistingVolumes, Medium, Monitoring, NetworkPolicyOptions, PodOptions,
+    Storage, Tls, TlsMode, UpdateStrategy, UpdateType, VolumePolicy,
 };
 
 use crate::{
@@ -111,7 +111,8 @@ pub fn judge(spec: &EtcdClusterSpec, running: &Running<'_>) -> Judged {
     if let Some((version, Way::Roll)) = version
         && running.versions.iter().any(|runs| runs.minor == version.minor && *runs > version)
     {
-        warnings.push(format!("{version} is an older patch than what runs: faults that were fixed come back"));
+        warnings
+            .push(format!("{version} is an older patch than what runs: faults that were fixed come back"));
     }
     if storage.medium == Medium::Memory {
         warnings.push(
@@ -178,7 +179,9 @@ fn version(
     refuse: &mut impl FnMut(&'static str, String),
 ) -> Option<(Version, Way)> {
     let asked = match spec.version.parse::<Version>() {
-        Ok(asked) => version::way(&running.versions, asked).map(|way| (asked, way)).map_err(|no| no.to_string()),
+        Ok(asked) => {
+            version::way(&running.versions, asked).map(|way| (asked, way)).map_err(|no| no.to_string())
+        }
         Err(no) => Err(no.to_string()),
     };
     match asked {
@@ -197,11 +200,19 @@ fn version(
     }
 }
 
-fn size(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'static str, String)) -> usize {
+fn size(
+    spec: &EtcdClusterSpec,
+    running: &Running<'_>,
+    refuse: &mut impl FnMut(&'static str, String),
+) -> usize {
     if let Ok(size @ (1 | 3 | 5 | 7)) = usize::try_from(spec.size) {
         return size;
     }
-    let stays = if running.begun { format!("; there are {} meanwhile", members(running.size)) } else { String::new() };
+    let stays = if running.begun {
+        format!("; there are {} meanwhile", members(running.size))
+    } else {
+        String::new()
+    };
     refuse("spec.size", format!("{} is not 1, 3, 5 or 7{stays}. Set one of these", spec.size));
     running.size.max(1)
 }
@@ -250,13 +261,16 @@ fn settings(
     let heartbeat = settings.heartbeat_interval_milliseconds.unwrap_or(100);
     let election = settings.election_timeout_milliseconds.unwrap_or(1000);
     if election < heartbeat.saturating_mul(5) || heartbeat < 1 || election > 50_000 {
-        let why = format!("{election} ms must be five times the heartbeat of {heartbeat} ms or more, and 50000 at most; etcd's 100 and 1000 it is");
+        let why = format!(
+            "{election} ms must be five times the heartbeat of {heartbeat} ms or more, and 50000 at most; etcd's 100 and 1000 it is"
+        );
         refuse("spec.etcd.electionTimeoutMilliseconds", why);
         (settings.heartbeat_interval_milliseconds, settings.election_timeout_milliseconds) = (None, None);
     }
     let periodic = settings.corruption_checks.periodic.as_deref();
     if periodic.is_some_and(|time| duration(time).is_none()) {
-        let why = format!("{:?} is no time such as 4h; there is no periodic check", periodic.unwrap_or_default());
+        let why =
+            format!("{:?} is no time such as 4h; there is no periodic check", periodic.unwrap_or_default());
         refuse("spec.etcd.corruptionChecks.periodic", why);
         settings.corruption_checks.periodic = None;
     }
@@ -276,10 +290,17 @@ fn quota(spec: &EtcdClusterSpec, storage: &Storage, refuse: &mut impl FnMut(&'st
     usual
 }
 
-fn pod(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'static str, String)) -> PodOptions {
+fn pod(
+    spec: &EtcdClusterSpec,
+    running: &Running<'_>,
+    refuse: &mut impl FnMut(&'static str, String),
+) -> PodOptions {
     let mut pod = spec.pod.clone();
     if let Some(wrong) = pod.env.iter().find(|variable| variable.name.starts_with("ETCD_")) {
-        refuse("spec.pod.env", format!("{}: etcd would read it as a flag. Set spec.etcd instead", wrong.name));
+        refuse(
+            "spec.pod.env",
+            format!("{}: etcd would read it as a flag. Set spec.etcd instead", wrong.name),
+        );
         pod.env.retain(|variable| !variable.name.starts_with("ETCD_"));
     }
     let owned = |key: &String| key.starts_with("etcd.capstan.dev/") || key.starts_with("app.kubernetes.io/");
@@ -293,7 +314,10 @@ fn pod(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'
     }
     let quantities = pod.resources.iter().flat_map(|all| all.limits.iter().chain(&all.requests)).flatten();
     if let Some((name, wrong)) = quantities.clone().find(|(_, value)| !is_quantity(&value.0)) {
-        refuse("spec.pod.resources", format!("{name}: {:?} is no quantity such as 500m or 2Gi; what was set before stays", wrong.0));
+        refuse(
+            "spec.pod.resources",
+            format!("{name}: {:?} is no quantity such as 500m or 2Gi; what was set before stays", wrong.0),
+        );
         pod.resources = running.template.and_then(|live| live.pod.resources.clone());
     }
     pod
@@ -311,7 +335,9 @@ fn tls(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'
     let asked = &spec.tls;
     let wrong = match asked.mode {
         TlsMode::Secrets if asked.secrets.is_none() => Some("mode Secrets needs spec.tls.secrets"),
-        TlsMode::CertManager if asked.cert_manager.is_none() => Some("mode CertManager needs spec.tls.certManager"),
+        TlsMode::CertManager if asked.cert_manager.is_none() => {
+            Some("mode CertManager needs spec.tls.certManager")
+        }
         TlsMode::SelfManaged | TlsMode::Secrets | TlsMode::CertManager | TlsMode::Off => None,
     };
     match (wrong, running.template) {
@@ -324,8 +350,14 @@ fn tls(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'
             asked.clone()
         }
         (None, Some(live)) if live.tls.mode != asked.mode => {
-            let why = format!("it cannot change from {:?} to {:?}: members know each other by URL and CA", live.tls.mode, asked.mode);
-            refuse("spec.tls.mode", format!("{why}. Create another EtcdCluster; this one stays {:?}", live.tls.mode));
+            let why = format!(
+                "it cannot change from {:?} to {:?}: members know each other by URL and CA",
+                live.tls.mode, asked.mode
+            );
+            refuse(
+                "spec.tls.mode",
+                format!("{why}. Create another EtcdCluster; this one stays {:?}", live.tls.mode),
+            );
             live.tls.clone()
         }
         (None, _) => asked.clone(),
@@ -344,7 +376,11 @@ fn remediation(spec: &EtcdClusterSpec, refuse: &mut impl FnMut(&'static str, Str
     Remediation {
         restart_after: time("spec.remediation.restartAfter", &asked.restart_after, &usual.restart_after),
         replace_after: time("spec.remediation.replaceAfter", &asked.replace_after, &usual.replace_after),
-        keep_old_volume: time("spec.remediation.keepOldVolume", &asked.keep_old_volume, &usual.keep_old_volume),
+        keep_old_volume: time(
+            "spec.remediation.keepOldVolume",
+            &asked.keep_old_volume,
+            &usual.keep_old_volume,
+        ),
         max_per_hour: usize::try_from(asked.max_replacements_per_hour).unwrap_or(0),
     }
 }

@@ -59,13 +59,41 @@ struct Fault {
 /// Versions that are better avoided. Source: etcd's change logs and security advisories.
 const FAULTS: &[Fault] = &[
     Fault { minor: Minor(3, 5), fixed_in: 3, what: "members can end up with different data (etcd #13766)" },
-    Fault { minor: Minor(3, 5), fixed_in: 23, what: "a defragmentation while a member catches up can corrupt it" },
-    Fault { minor: Minor(3, 6), fixed_in: 5, what: "a defragmentation while a member catches up can corrupt it" },
-    Fault { minor: Minor(3, 5), fixed_in: 28, what: "authentication can be bypassed (CVE-2026-33413, CVE-2026-33343)" },
-    Fault { minor: Minor(3, 6), fixed_in: 9, what: "authentication can be bypassed (CVE-2026-33413, CVE-2026-33343)" },
-    Fault { minor: Minor(3, 5), fixed_in: 33, what: "a watch shows keys that its user may not read (GHSA-xg4h)" },
-    Fault { minor: Minor(3, 6), fixed_in: 14, what: "a watch shows keys that its user may not read (GHSA-xg4h)" },
-    Fault { minor: Minor(3, 7), fixed_in: 1, what: "a watch shows keys that its user may not read (GHSA-xg4h)" },
+    Fault {
+        minor: Minor(3, 5),
+        fixed_in: 23,
+        what: "a defragmentation while a member catches up can corrupt it",
+    },
+    Fault {
+        minor: Minor(3, 6),
+        fixed_in: 5,
+        what: "a defragmentation while a member catches up can corrupt it",
+    },
+    Fault {
+        minor: Minor(3, 5),
+        fixed_in: 28,
+        what: "authentication can be bypassed (CVE-2026-33413, CVE-2026-33343)",
+    },
+    Fault {
+        minor: Minor(3, 6),
+        fixed_in: 9,
+        what: "authentication can be bypassed (CVE-2026-33413, CVE-2026-33343)",
+    },
+    Fault {
+        minor: Minor(3, 5),
+        fixed_in: 33,
+        what: "a watch shows keys that its user may not read (GHSA-xg4h)",
+    },
+    Fault {
+        minor: Minor(3, 6),
+        fixed_in: 14,
+        what: "a watch shows keys that its user may not read (GHSA-xg4h)",
+    },
+    Fault {
+        minor: Minor(3, 7),
+        fixed_in: 1,
+        what: "a watch shows keys that its user may not read (GHSA-xg4h)",
+    },
 ];
 
 /// How a cluster gets to a version.
@@ -101,7 +129,9 @@ pub enum NoWay {
         next: Minor,
     },
     /// The gate.
-    #[error("{wanted} cannot follow {from}: every member must run {least} or later first, as {because}. Set {least} or later first")]
+    #[error(
+        "{wanted} cannot follow {from}: every member must run {least} or later first, as {because}. Set {least} or later first"
+    )]
     TooOld {
         /// A version that some member has.
         from: Version,
@@ -123,7 +153,9 @@ pub enum NoWay {
         high: Version,
     },
     /// Too far down.
-    #[error("there is no way back from {from} to {wanted}: etcd can be taken back one minor, to 3.5 at most. Restore a backup into a new EtcdCluster")]
+    #[error(
+        "there is no way back from {from} to {wanted}: etcd can be taken back one minor, to 3.5 at most. Restore a backup into a new EtcdCluster"
+    )]
     NoReturn {
         /// What runs.
         from: Version,
@@ -138,7 +170,9 @@ pub fn way(members: &[Version], wanted: Version) -> Result<Way, NoWay> {
         let known = supported().map(|minor| minor.to_string()).collect::<Vec<_>>().join(", ");
         return Err(NoWay::Unknown { wanted, known });
     }
-    let (Some(&low), Some(&high)) = (members.iter().min(), members.iter().max()) else { return Ok(Way::Roll) };
+    let (Some(&low), Some(&high)) = (members.iter().min(), members.iter().max()) else {
+        return Ok(Way::Roll);
+    };
     if wanted.minor == low.minor {
         return Ok(Way::Roll);
     }
@@ -164,11 +198,14 @@ pub fn way(members: &[Version], wanted: Version) -> Result<Way, NoWay> {
 
 /// What speaks against a version, if anything does; the newest patch that fixes it first.
 pub fn faults(version: Version) -> Vec<String> {
-    let mut known: Vec<&Fault> =
-        FAULTS.iter().filter(|fault| fault.minor == version.minor && version.patch < fault.fixed_in).collect();
+    let mut known: Vec<&Fault> = FAULTS
+        .iter()
+        .filter(|fault| fault.minor == version.minor && version.patch < fault.fixed_in)
+        .collect();
     known.sort_by_key(|fault| std::cmp::Reverse(fault.fixed_in));
-    let sentence =
-        |fault: &Fault| format!("etcd {version}: {}; fixed in {}.{}", fault.what, fault.minor, fault.fixed_in);
+    let sentence = |fault: &Fault| {
+        format!("etcd {version}: {}; fixed in {}.{}", fault.what, fault.minor, fault.fixed_in)
+    };
     known.into_iter().map(sentence).collect()
 }
 
@@ -238,7 +275,9 @@ mod tests {
         for good in ["3.5.0", "3.6.16", "9.9.9"] {
             assert_eq!(version(good).to_string(), good);
         }
-        for bad in ["", "3", "3.6", "v3.6.1", "3.6.1-rc.0", "3.6.1.2", "3..1", "3.6.99999999", "a.b.c", "3.6.-1"] {
+        for bad in
+            ["", "3", "3.6", "v3.6.1", "3.6.1-rc.0", "3.6.1.2", "3..1", "3.6.99999999", "a.b.c", "3.6.-1"]
+        {
             assert!(bad.parse::<Version>().is_err(), "{bad}");
         }
         assert!(version("3.6.9") < version("3.6.16"));

@@ -54,7 +54,7 @@ pub(crate) async fn act(cx: &Context, world: &World, plan: &Plan, around: &Surro
 fn makes_members(world: &World, objects: &Objects) -> bool {
     let live = &world.live;
     objects.members.iter().any(|wish| !live.stateful_sets.contains_key(&wish.serial))
-        || objects.claims.iter().any(|wish| !live.claims.contains_key(&wish.serial))
+        || objects.claims.iter().any(|wish| wish.create && !live.claims.contains_key(&wish.serial))
 }
 
 /// Makes everything as it should be. Returns the StatefulSets that were changed.
@@ -108,7 +108,8 @@ async fn ensure_claim(cx: &Context, world: &World, wish: &ClaimWish) -> Result<(
     if live.is_none() && !wish.create {
         return Ok(());
     }
-    ensure(cx, &build::claim(&world.cluster, wish, live.map(|live| &**live)), live.map(|live| &**live)).await?;
+    ensure(cx, &build::claim(&world.cluster, wish, live.map(|live| &**live)), live.map(|live| &**live))
+        .await?;
     Ok(())
 }
 
@@ -162,7 +163,12 @@ async fn ensure<K: Kind>(cx: &Context, wanted: &K, live: Option<&K>) -> Result<O
 
 fn stranger(kind: KindId, key: Key) -> Error {
     let remedy = format!("Delete that {kind}, or give the EtcdCluster another name");
-    Error::Foreign { kind: Box::new(kind), key, owner: "somebody else (it lacks our labels)".to_owned(), remedy }
+    Error::Foreign {
+        kind: Box::new(kind),
+        key,
+        owner: "somebody else (it lacks our labels)".to_owned(),
+        remedy,
+    }
 }
 
 /// Refuses what was decided on an old picture.

@@ -64,12 +64,15 @@ impl Certificates {
         };
         let authority = get(&names::ca(&cluster.name_any())).filter(|_| mode == TlsMode::SelfManaged);
         let authority = authority.map(|secret| Authority::of(&secret));
-        let ca = authority.as_ref().and_then(|authority| authority.as_ref().ok()).map(|it| it.certificate.clone());
+        let ca =
+            authority.as_ref().and_then(|authority| authority.as_ref().ok()).map(|it| it.certificate.clone());
         let names = names::of_certificates(cluster);
         let leaves = Role::ALL.into_iter().filter_map(|role| {
             let secret = tls::secret_name(&cluster.name_any(), &cluster.spec.tls, role)?;
             let live = get(&secret);
-            let read = live.as_ref().map_or_else(|| Err(Problem::NoSecret(secret.clone())), |live| Material::of(live));
+            let read = live
+                .as_ref()
+                .map_or_else(|| Err(Problem::NoSecret(secret.clone())), |live| Material::of(live));
             let judged = read.as_ref().map_err(Clone::clone).and_then(|material| match &ca {
                 Some(ca) => tls::judge(role, material, ca, &names, now),
                 None => tls::check(role, material, &names, now),
@@ -107,7 +110,10 @@ impl Certificates {
 
     /// How they stand.
     pub(crate) fn standing(&self, now: Timestamp) -> Standing {
-        let ends = self.leaves.iter().filter_map(|leaf| Some((leaf.judged.as_ref().ok()?.until, leaf.secret.clone())));
+        let ends = self
+            .leaves
+            .iter()
+            .filter_map(|leaf| Some((leaf.judged.as_ref().ok()?.until, leaf.secret.clone())));
         Standing { ends: ends.min(), problem: self.problem(now) }
     }
 
@@ -176,9 +182,11 @@ impl Read {
         now: Timestamp,
     ) -> Arc<Certificates> {
         let name = cluster.name_any();
-        let leaves = Role::ALL.into_iter().filter_map(|role| tls::secret_name(&name, &cluster.spec.tls, role));
+        let leaves =
+            Role::ALL.into_iter().filter_map(|role| tls::secret_name(&name, &cluster.spec.tls, role));
         let secrets = leaves.chain([names::ca(&name)]);
-        let versions = secrets.map(|name| get(&name).map_or(0, |secret| kit::Row::resource_version(&*secret)));
+        let versions =
+            secrets.map(|name| get(&name).map_or(0, |secret| kit::Row::resource_version(&*secret)));
         let state: State = (cluster.uid(), cluster.meta().generation, versions.collect());
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match all.get(&Key::of(cluster)) {

@@ -66,7 +66,10 @@ pub(crate) fn concerns(
     let clusters = clusters.clone();
     move |change| {
         let near = clusters.in_namespace(change.key.namespace());
-        near.iter().filter(|it| names(it).any(|name| name == change.key.name())).map(|it| Key::of(&**it)).collect()
+        near.iter()
+            .filter(|it| names(it).any(|name| name == change.key.name()))
+            .map(|it| Key::of(&**it))
+            .collect()
     }
 }
 

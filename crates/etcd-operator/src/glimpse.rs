@@ -47,7 +47,8 @@ impl<L: Look> Row for Glimpse<L> {
 
     fn decode(json: &[u8]) -> Result<Self, serde_json::Error> {
         let object = L::Of::decode(json)?;
-        let owner = Row::controller(&object).map(|owner| [owner.uid, owner.kind, owner.name].map(str::to_owned));
+        let owner =
+            Row::controller(&object).map(|owner| [owner.uid, owner.kind, owner.name].map(str::to_owned));
         Ok(Self {
             key: Key::of(&object),
             uid: object.uid().to_owned(),
@@ -171,9 +172,11 @@ impl Look for VolumePlace {
         let required = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref()?.required.as_ref());
         let terms = required.map(|required| required.node_selector_terms.as_slice()).unwrap_or_default();
         let [term] = terms else { return Self { node: None } };
-        let hosts = term.match_expressions.iter().flatten().find(|it| {
-            it.key == "kubernetes.io/hostname" && it.operator == "In"
-        });
+        let hosts = term
+            .match_expressions
+            .iter()
+            .flatten()
+            .find(|it| it.key == "kubernetes.io/hostname" && it.operator == "In");
         let node = hosts.and_then(|hosts| match hosts.values.as_deref() {
             Some([one]) => Some(one.clone()),
             _ => None,
@@ -207,11 +210,15 @@ mod tests {
         }));
         assert_eq!((pod.key(), pod.uid(), pod.resource_version()), (Key::new("prod", "db-1-0"), "p", 7));
         assert_eq!((pod.label(names::CLUSTER), pod.controller().unwrap().uid), (Some("db"), "s"));
-        let MemberPod { ready, running, waiting, restarts, last_exit, node, template, cluster_uid, .. } = pod.seen;
+        let MemberPod { ready, running, waiting, restarts, last_exit, node, template, cluster_uid, .. } =
+            pod.seen;
         assert_eq!((ready, running, restarts), (false, false, 3));
         assert_eq!(waiting.unwrap().reason, "CrashLoopBackOff");
         assert_eq!(last_exit.unwrap().message, "member count is unequal");
-        assert_eq!((node.as_deref(), template.as_deref(), cluster_uid.as_deref()), (Some("n1"), Some("9f"), Some("u")));
+        assert_eq!(
+            (node.as_deref(), template.as_deref(), cluster_uid.as_deref()),
+            (Some("n1"), Some("9f"), Some("u"))
+        );
     }
 
     #[test]

@@ -52,8 +52,18 @@ impl Measured {
     /// Adds the families to what the operator serves.
     pub(crate) fn register(metrics: &Metrics) -> Self {
         let measured = Self::default();
-        let Self { size, members, ready, leader_changes, db_size, db_in_use, certificate, operation, phase, .. } =
-            measured.clone();
+        let Self {
+            size,
+            members,
+            ready,
+            leader_changes,
+            db_size,
+            db_in_use,
+            certificate,
+            operation,
+            phase,
+            ..
+        } = measured.clone();
         let [a, b, c, d, e, f, g, h, i] = FAMILIES;
         metrics.with_registry(|registry| {
             registry.register(a.0, a.1, size);

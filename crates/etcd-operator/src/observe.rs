@@ -77,7 +77,12 @@ pub(crate) struct Live {
 
 impl Caches {
     /// What is known about the cluster `key`, unless it is gone.
-    pub(crate) async fn world(&self, cx: &Context, key: &Key, connections: &Connections) -> Result<Option<World>> {
+    pub(crate) async fn world(
+        &self,
+        cx: &Context,
+        key: &Key,
+        connections: &Connections,
+    ) -> Result<Option<World>> {
         let Some(cluster) = self.clusters.get(key) else { return Ok(None) };
         let live = self.live(key, &cluster);
         let certificates = match cluster.spec.tls.mode {
@@ -92,8 +97,10 @@ impl Caches {
         };
         let mut picture = kubernetes::picture(self, &cluster, &live, cx.now());
         let standing = certificates.standing(cx.now());
-        picture.certificates =
-            etcd_core::Certificates { first_to_end: standing.ends, problems: standing.problem.into_iter().collect() };
+        picture.certificates = etcd_core::Certificates {
+            first_to_end: standing.ends,
+            problems: standing.problem.into_iter().collect(),
+        };
         let tls = certificates.of_operator();
         let mut endpoints = BTreeMap::new();
         if cluster.spec.tls.mode == TlsMode::Off || tls.is_some() {

@@ -102,7 +102,9 @@ fn by_node(informer: Informer<Glimpse<MemberPod>>) -> Informer<Glimpse<MemberPod
 }
 
 /// Which cluster a change concerns: the one whose label the object carries, or carried.
-fn concerns<R: Row>(clusters: &Store<EtcdCluster>) -> impl Fn(&Change<'_, R>) -> Vec<Key> + Send + Sync + 'static {
+fn concerns<R: Row>(
+    clusters: &Store<EtcdCluster>,
+) -> impl Fn(&Change<'_, R>) -> Vec<Key> + Send + Sync + 'static {
     let clusters = clusters.clone();
     move |change| {
         let rows = [change.old, change.new].into_iter().flatten();

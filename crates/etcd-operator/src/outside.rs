@@ -111,7 +111,10 @@ pub(crate) fn access() -> Vec<Access> {
 
 /// For which generation of which EtcdCluster they have been applied.
 #[derive(Debug, Default)]
-pub(crate) struct Done(Mutex<BTreeMap<Key, (Option<String>, Option<i64>)>>);
+pub(crate) struct Done(Mutex<BTreeMap<Key, Generation>>);
+
+/// An EtcdCluster's UID and generation.
+type Generation = (Option<String>, Option<i64>);
 
 impl Done {
     pub(crate) fn forget(&self, key: &Key) {
@@ -176,7 +179,11 @@ fn wanted(cluster: &EtcdCluster) -> Wanted {
     let of = monitoring::Of::One { namespace: &namespace, name: &name };
     let issued = cluster.spec.tls.mode == TlsMode::CertManager;
     Wanted {
-        certificates: Role::ALL.into_iter().filter(|_| issued).filter_map(|role| certificate(cluster, role)).collect(),
+        certificates: Role::ALL
+            .into_iter()
+            .filter(|_| issued)
+            .filter_map(|role| certificate(cluster, role))
+            .collect(),
         monitor: monitoring.pod_monitor.then(|| monitored(cluster, monitoring::pod_monitor(&name))),
         rule: monitoring.prometheus_rule.then(|| monitored(cluster, monitoring::rules(of))),
     }
@@ -257,7 +264,8 @@ mod tests {
             - digital signature
             - client auth
             - server auth
-        "#]].assert_eq(&serde_saphyr::to_string(&peer).unwrap());
+        "#]]
+        .assert_eq(&serde_saphyr::to_string(&peer).unwrap());
     }
 
     #[test]

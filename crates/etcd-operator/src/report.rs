@@ -22,6 +22,9 @@ const AGAIN: Duration = Duration::from_millis(300);
 /// etcd has no watch for what happens inside of it: how often to look.
 const LOOK: Duration = Duration::from_secs(30);
 
+/// So many bytes more or less are none; nor is a tenth.
+const NOISE: u64 = 1 << 20;
+
 pub(crate) async fn report(
     cx: &Context,
     measured: &Measured,
@@ -34,7 +37,9 @@ pub(crate) async fn report(
         return acted.outcome();
     }
     let status = status(world, plan, &acted, cx.now());
-    match cx.write_status(&*world.cluster, &status).await {
+    let mut news = status.clone();
+    calm(&mut news, world.cluster.status.as_ref());
+    match cx.write_status(&*world.cluster, &news).await {
         Err(error) => return Outcome::Retry(error),
         Ok(false) => {}
         Ok(true) => {
@@ -62,6 +67,24 @@ pub(crate) async fn report(
     }
 }
 
+/// Databases grow all the time: a size that has hardly moved is no reason to write. The metrics have every byte.
+fn calm(news: &mut EtcdClusterStatus, before: Option<&EtcdClusterStatus>) {
+    let known = before.and_then(|before| before.members.as_ref());
+    for member in news.members.iter_mut().flatten() {
+        let known = known.and_then(|known| known.iter().find(|known| known.name == member.name));
+        let Some(known) = known else { continue };
+        let settle = |now: &mut Option<i64>, then: Option<i64>| {
+            if let (Some(value), Some(then)) = (*now, then)
+                && value.abs_diff(then) <= NOISE.max(then.unsigned_abs() / 10)
+            {
+                *now = Some(then);
+            }
+        };
+        settle(&mut member.db_size, known.db_size);
+        settle(&mut member.db_size_in_use, known.db_size_in_use);
+    }
+}
+
 fn status(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> EtcdClusterStatus {
     let mut status = plan.status.clone();
     let before = world.cluster.status.clone().unwrap_or_default();
@@ -79,7 +102,12 @@ fn status(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> EtcdClus
             Judged::False => Truth::False,
             Judged::Unknown => Truth::Unknown,
         };
-        conditions.set(Condition::new(condition.kind, truth, Word(condition.reason), condition.message.clone()));
+        conditions.set(Condition::new(
+            condition.kind,
+            truth,
+            Word(condition.reason),
+            condition.message.clone(),
+        ));
     }
     match acted {
         Acted::Failed(error) => {
@@ -93,4 +121,34 @@ fn status(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> EtcdClus
     }
     status.conditions = Some(conditions.into_vec());
     status
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sizes(file: i64, in_use: i64) -> EtcdClusterStatus {
+        let member = json!({"name": "db-1", "role": "Leader", "healthy": true, "since": "2026-01-01T00:00:00Z",
+            "updated": true, "dbSize": file, "dbSizeInUse": in_use});
+        serde_json::from_value(json!({ "members": [member] })).unwrap()
+    }
+
+    #[test]
+    fn a_database_that_has_hardly_grown_is_no_news() {
+        const MB: i64 = 1_000_000;
+        let cases = [
+            ("a little more", sizes(2 * MB, MB), sizes(2 * MB + 1, MB + 9), sizes(2 * MB, MB)),
+            ("less than a tenth", sizes(1000 * MB, MB), sizes(1090 * MB, MB), sizes(1000 * MB, MB)),
+            ("more than a tenth", sizes(1000 * MB, MB), sizes(1200 * MB, MB), sizes(1200 * MB, MB)),
+        ];
+        for (name, before, mut now, expected) in cases {
+            calm(&mut now, Some(&before));
+            assert_eq!(now, expected, "{name}");
+        }
+        let mut first = sizes(MB, MB);
+        calm(&mut first, None);
+        assert_eq!(first, sizes(MB, MB));
+    }
 }

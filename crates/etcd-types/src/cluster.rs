@@ -125,7 +125,10 @@ mod tests {
             serde_json::to_value(serde_json::from_value::<EtcdCluster>(cluster(spec)).unwrap()).unwrap()
         };
         let answer = kube_cel::Validator::new().validate(&schema(), &filled(spec), old.map(filled).as_ref());
-        answer.err().map(|errors| errors.iter().map(|error| error.message.clone()).collect()).unwrap_or_default()
+        answer
+            .err()
+            .map(|errors| errors.iter().map(|error| error.message.clone()).collect())
+            .unwrap_or_default()
     }
 
     #[test]
@@ -154,7 +157,11 @@ mod tests {
                 None,
                 "must be at least five times",
             ),
-            (json!({"version": "3.6.16", "tls": {"mode": "Off"}}), Some(good.clone()), "spec.tls.mode cannot change"),
+            (
+                json!({"version": "3.6.16", "tls": {"mode": "Off"}}),
+                Some(good.clone()),
+                "spec.tls.mode cannot change",
+            ),
             (
                 json!({"version": "3.6.16", "storage": {"medium": "Memory"}}),
                 Some(good.clone()),

@@ -22,12 +22,14 @@ mod status;
 pub use cluster::{EtcdCluster, EtcdClusterSpec};
 pub use pod::{NetworkPolicyOptions, PodOptions};
 pub use policy::{
-    Bootstrap, DeletionPolicy, ExistingVolumes, Monitoring, Remediation, UpdateStrategy, UpdateType, VolumePolicy,
+    Bootstrap, DeletionPolicy, ExistingVolumes, Monitoring, Remediation, UpdateStrategy, UpdateType,
+    VolumePolicy,
 };
 pub use settings::{
-    AutoCompaction, CertManager, CompactionMode, CorruptionChecks, EtcdSettings, IssuerReference, LogLevel, Medium,
-    Storage, Tls, TlsMode, TlsSecrets,
+    AutoCompaction, CertManager, CompactionMode, CorruptionChecks, EtcdSettings, IssuerReference, LogLevel,
+    Medium, Storage, Tls, TlsMode, TlsSecrets,
 };
 pub use status::{
-    Connection, EtcdClusterStatus, MemberStatus, MoveLeaderStatus, Operation, OperationKind, Phase, Role, TlsStatus, VersionStatus,
+    Connection, EtcdClusterStatus, MemberStatus, MoveLeaderStatus, Operation, OperationKind, Phase, Role,
+    TlsStatus, VersionStatus,
 };

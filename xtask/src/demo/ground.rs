@@ -85,7 +85,7 @@ fn in_the_cluster(story: &Story, context: &str) -> Result<Ground> {
         format!("the context {context} does not answer: see `kubectl config get-contexts`")
     })?;
     kubectl.of(None).show(story, "get nodes")?;
-    story.say("The demo needs two images of ours in your cluster (etcd's come from quay.io); `make image` makes them without a container engine, as OCI archives:");
+    story.say("The demo needs two images of ours in your cluster (etcd's it pulls by their usual names, quay.io/coreos/etcd); `make image` makes them without a container engine, as OCI archives:");
     for line in [
         "make image",
         "kind load image-archive FILE                        # kind",

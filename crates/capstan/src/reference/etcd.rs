@@ -1,10 +1,10 @@
-//! docs/reference/etcd.md: every field, reason, metric and alert of EtcdCluster, from the code that has them.
+//! docs/reference/etcd.md: every field, reason and alert of EtcdCluster, from the code that has them.
 
 use std::fmt::Write as _;
 
 use etcd_core::Why;
 use etcd_operator::{
-    FAMILIES, crd,
+    crd,
     monitoring::{ALERTS, Severity},
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -37,18 +37,15 @@ pub(super) fn page() -> String {
     let fields =
         |of: &str| rows.iter().filter(|row| row.path.starts_with(of)).map(Row::line).collect::<String>();
     format!(
-        "# EtcdCluster: reference\n\nHow it is used is in [docs/etcd.md](../etcd.md).\n\n\
+        "# EtcdCluster: reference\n\nHow it is used is in [docs/etcd.md](../etcd.md); the operator's metrics are in [metrics.md](metrics.md).\n\n\
          ## spec\n\n| field | type | default | |\n|---|---|---|---|\n{}\n\
          ## status\n\n| field | type | |\n|---|---|---|\n{}\n\
          ## Reasons of conditions and events\n\n| reason | |\n|---|---|\n{}\n\
-         ## Metrics of the operator\n\nBeside those of every operator ([metrics.md](metrics.md)); each has the labels `namespace` and `name`.\n\n\
-         | metric | |\n|---|---|\n{}\n\
          ## Alerts\n\n`deploy/monitoring/etcd-alerts.yaml` has them for all clusters, `spec.monitoring.prometheusRule` makes them for one.\n\n\
          | alert | severity | after | |\n|---|---|---|---|\n{}",
         fields("spec."),
         rows.iter().filter(|row| row.path.starts_with("status.")).map(Row::status_line).collect::<String>(),
         reasons(),
-        metrics(),
         alerts(),
     )
 }
@@ -116,10 +113,6 @@ fn kind(field: &JSONSchemaProps, item: Option<&JSONSchemaProps>) -> String {
 
 fn reasons() -> String {
     Why::ALL.iter().map(|why| format!("| `{}` | {} |\n", why.as_str(), one_line(why.meaning()))).collect()
-}
-
-fn metrics() -> String {
-    FAMILIES.iter().map(|(name, meaning)| format!("| `{name}` | {meaning} |\n")).collect()
 }
 
 fn alerts() -> String {

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use etcd_types::Medium;
 
 use super::{Box, Model, PodModel, node_of};
-use crate::{ClaimPhase, ClusterId, Exit, MemberId, Minor, Serial, Start, Template, Version, Waiting, quorum::quorum};
+use crate::{
+    ClaimPhase, ClusterId, Exit, MemberId, Minor, Serial, Start, Template, Version, Waiting, quorum::quorum,
+};
 
 /// What is on a disk.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,7 +98,8 @@ impl Model {
 
     pub(crate) fn has_quorum(&self) -> bool {
         let voters = self.etcd.voters();
-        !voters.is_empty() && voters.iter().filter(|serial| self.is_up(**serial)).count() >= quorum(voters.len())
+        !voters.is_empty()
+            && voters.iter().filter(|serial| self.is_up(**serial)).count() >= quorum(voters.len())
     }
 
     /// The voters that serve.
@@ -119,7 +122,11 @@ impl Model {
     }
 
     fn make_pod(&mut self, serial: Serial) {
-        let scheduled = self.boxes.values().filter(|entry| entry.pod.as_ref().is_some_and(|pod| pod.node.is_some())).count();
+        let scheduled = self
+            .boxes
+            .values()
+            .filter(|entry| entry.pod.as_ref().is_some_and(|pod| pod.node.is_some()))
+            .count();
         let (uid, now, room) = (self.fresh("pod"), self.now, scheduled < self.room);
         let dead = self.dead_nodes.contains(&node_of(serial));
         let Some(entry) = self.boxes.get_mut(&serial) else { return };
@@ -159,7 +166,9 @@ impl Model {
             let waiting = Waiting { reason: "ImagePullBackOff".into(), message: template.image };
             return self.pod(serial, |pod| pod.waiting = Some(waiting));
         }
-        if let Some(bad) = self.bad_argument.filter(|bad| template.args.iter().any(|argument| argument.contains(bad))) {
+        if let Some(bad) =
+            self.bad_argument.filter(|bad| template.args.iter().any(|argument| argument.contains(bad)))
+        {
             return self.crash(serial, &format!("bad argument {bad}"));
         }
         if let Err(message) = self.open_disk(serial, &template) {
@@ -176,19 +185,33 @@ impl Model {
             let latched = self.latch.as_ref().is_some_and(|latch| latch.cluster_id.is_some());
             if low < disk.minor && !latched {
                 // Nobody could know; etcd itself refuses it.
-                return Err("invalid downgrade; server version is lower than determined cluster version".into());
+                return Err(
+                    "invalid downgrade; server version is lower than determined cluster version".into()
+                );
             }
-            assert!(low >= disk.minor || may_go_back, "{} is started on data of {}", template.version, disk.minor);
+            assert!(
+                low >= disk.minor || may_go_back,
+                "{} is started on data of {}",
+                template.version,
+                disk.minor
+            );
             let known = self.etcd.members.iter().any(|member| member.id == disk.member);
             let foreign = Some(disk.cluster_id) != self.etcd.cluster_id;
             let forming = self.etcd.cluster_id.is_none();
-            return if known || forming || foreign { Ok(()) } else { Err("the member has been permanently removed from the cluster".into()) };
+            return if known || forming || foreign {
+                Ok(())
+            } else {
+                Err("the member has been permanently removed from the cluster".into())
+            };
         }
         // Until the cluster has agreed on a version, any that is known can read what is there.
         let minor = self.etcd.minor.unwrap_or(Minor(3, 5));
         let (cluster_id, member, founders) = match &template.start {
             Start::Found { members } => {
-                let founders: BTreeSet<Serial> = members.keys().filter_map(|name| name.rsplit('-').next()?.parse().ok().map(Serial)).collect();
+                let founders: BTreeSet<Serial> = members
+                    .keys()
+                    .filter_map(|name| name.rsplit('-').next()?.parse().ok().map(Serial))
+                    .collect();
                 let id = founders.iter().fold(0xc000 + self.uid * 0x100, |id, serial| id * 31 + serial.0);
                 if self.etcd.cluster_id.is_some_and(|known| known != ClusterId(id)) {
                     panic!("a second cluster is founded");
@@ -199,11 +222,14 @@ impl Model {
                 (ClusterId(id), MemberId(0x100 * self.uid + serial.0), founders)
             }
             Start::Join { members } => {
-                let live: BTreeSet<String> = self.etcd.members.iter().map(|member| format!("db-{}", member.serial)).collect();
+                let live: BTreeSet<String> =
+                    self.etcd.members.iter().map(|member| format!("db-{}", member.serial)).collect();
                 if live != members.keys().cloned().collect() || !self.has_quorum() {
                     return Err("member count is unequal".into());
                 }
-                let Some(own) = self.etcd.members.iter().find(|member| member.serial == serial) else { return Err("unmatched member".into()) };
+                let Some(own) = self.etcd.members.iter().find(|member| member.serial == serial) else {
+                    return Err("unmatched member".into());
+                };
                 if own.started {
                     // The leader knows how far it was, and raft panics.
                     return Err("tocommit(100) is out of range [lastIndex(0)]".into());
@@ -221,12 +247,24 @@ impl Model {
         if self.etcd.cluster_id.is_some() {
             return;
         }
-        let running: Vec<Serial> = self.boxes.iter().filter(|(_, entry)| entry.pod.as_ref().is_some_and(|pod| pod.running)).map(|(serial, _)| *serial).collect();
+        let running: Vec<Serial> = self
+            .boxes
+            .iter()
+            .filter(|(_, entry)| entry.pod.as_ref().is_some_and(|pod| pod.running))
+            .map(|(serial, _)| *serial)
+            .collect();
         for serial in &running {
-            let Some(disk) = self.disk_key(*serial).and_then(|key| self.disks.get(&key)).cloned() else { continue };
+            let Some(disk) = self.disk_key(*serial).and_then(|key| self.disks.get(&key)).cloned() else {
+                continue;
+            };
             let with = running.iter().filter(|other| disk.founders.contains(other)).count();
             if with >= quorum(disk.founders.len()) {
-                let member = |serial: &Serial| EtcdMember { id: MemberId(0x100 * self.uid + serial.0), serial: *serial, learner: false, started: false };
+                let member = |serial: &Serial| EtcdMember {
+                    id: MemberId(0x100 * self.uid + serial.0),
+                    serial: *serial,
+                    learner: false,
+                    started: false,
+                };
                 self.etcd.members = disk.founders.iter().map(member).collect();
                 self.etcd.ever.extend(disk.founders.iter().copied());
                 self.etcd.cluster_id = Some(disk.cluster_id);
@@ -246,7 +284,13 @@ impl Model {
             }
             return;
         }
-        let up: BTreeSet<Serial> = self.etcd.members.iter().map(|member| member.serial).filter(|serial| self.is_up(*serial)).collect();
+        let up: BTreeSet<Serial> = self
+            .etcd
+            .members
+            .iter()
+            .map(|member| member.serial)
+            .filter(|serial| self.is_up(*serial))
+            .collect();
         let voters = self.etcd.voters();
         if self.etcd.leader.is_none_or(|leader| !up.contains(&leader) || !voters.contains(&leader)) {
             self.etcd.leader = voters.iter().copied().find(|serial| up.contains(serial));
@@ -260,7 +304,12 @@ impl Model {
                 pod.serving_since = if up.contains(serial) { pod.serving_since.or(Some(now)) } else { None };
             }
         }
-        let minors: BTreeSet<Minor> = self.boxes.iter().filter(|(serial, _)| voters.contains(serial)).filter_map(|(_, entry)| Some(entry.pod.as_ref()?.template.version.minor)).collect();
+        let minors: BTreeSet<Minor> = self
+            .boxes
+            .iter()
+            .filter(|(serial, _)| voters.contains(serial))
+            .filter_map(|(_, entry)| Some(entry.pod.as_ref()?.template.version.minor))
+            .collect();
         let all_up = voters.iter().all(|serial| up.contains(serial));
         self.etcd.minor = match (self.etcd.downgrade, minors.first()) {
             (Some(down), _) => Some(down.minor),

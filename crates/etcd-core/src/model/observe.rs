@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Box, ClaimModel, Model, PodModel};
 use crate::{
-    Certificates, Claim, Cluster, Endpoint, Etcd, Listed, Member, Names, Node, NodeState, Picture, Pod, Serial,
-    StatefulSet, Unreachable,
+    Certificates, Claim, Cluster, Endpoint, Etcd, Listed, Member, Names, Node, NodeState, Picture, Pod,
+    Serial, StatefulSet, Unreachable,
 };
 
 impl Model {
@@ -21,7 +21,12 @@ impl Model {
             spec: self.spec.clone(),
             status: self.status.clone(),
             latch: self.latch.clone(),
-            members: self.boxes.iter().filter(|(_, entry)| !entry.is_empty()).map(|(serial, entry)| (*serial, self.member(*serial, entry))).collect(),
+            members: self
+                .boxes
+                .iter()
+                .filter(|(_, entry)| !entry.is_empty())
+                .map(|(serial, entry)| (*serial, self.member(*serial, entry)))
+                .collect(),
             earlier: self.earlier.iter().map(|(serial, claim)| (*serial, self.claim(claim))).collect(),
             etcd: self.answers(),
             certificates: Certificates { problems: self.certificate_problems.clone(), first_to_end: None },
@@ -49,7 +54,8 @@ impl Model {
         Pod {
             uid: pod.uid.clone(),
             deleting: false,
-            ready: self.serving().contains(&serial) || (pod.running && foreign && self.etcd.cluster_id.is_some()),
+            ready: self.serving().contains(&serial)
+                || (pod.running && foreign && self.etcd.cluster_id.is_some()),
             running: pod.running,
             created: Some(pod.created),
             waiting: pod.waiting.clone(),
@@ -81,8 +87,10 @@ impl Model {
     }
 
     fn answers(&self) -> Etcd {
-        let running = self.boxes.iter().filter(|(_, entry)| entry.pod.as_ref().is_some_and(|pod| pod.running));
-        let endpoints: BTreeMap<_, _> = running.map(|(serial, entry)| (*serial, self.answer(*serial, entry))).collect();
+        let running =
+            self.boxes.iter().filter(|(_, entry)| entry.pod.as_ref().is_some_and(|pod| pod.running));
+        let endpoints: BTreeMap<_, _> =
+            running.map(|(serial, entry)| (*serial, self.answer(*serial, entry))).collect();
         let names = Names { namespace: "default", cluster: "db", tls: self.spec.tls.mode };
         let list = self.etcd.members.iter().map(|member| Listed {
             id: member.id,

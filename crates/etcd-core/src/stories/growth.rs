@@ -13,20 +13,23 @@ fn founders_are_on_record_before_they_start_and_start_together() {
     expect![[r#"
         Found 3 members, Starting: db-1 is being made; db-2 is being made; db-3 is being made
         look again in 1 s: whether the members found each other
-    "#]].assert_eq(&model.reconcile().to_string());
+    "#]]
+    .assert_eq(&model.reconcile().to_string());
     expect![[r#"
         Found 3 members, Starting: db-1 is being made; db-2 is being made; db-3 is being made
         member 1: 3.6.16 new db-1,db-2,db-3
         member 2: 3.6.16 new db-1,db-2,db-3
         member 3: 3.6.16 new db-1,db-2,db-3
         look again in 1 s: whether the members found each other
-    "#]].assert_eq(&model.reconcile().to_string());
+    "#]]
+    .assert_eq(&model.reconcile().to_string());
     model.live();
     expect![[r#"
         member 1: 3.6.16 existing
         member 2: 3.6.16 existing
         member 3: 3.6.16 existing
-    "#]].assert_eq(&model.reconcile().to_string());
+    "#]]
+    .assert_eq(&model.reconcile().to_string());
 }
 
 #[test]
@@ -52,7 +55,8 @@ fn a_cluster_grows_by_learners_and_shrinks_by_the_highest_number_that_does_not_l
           add member 3 as a learner
           promote member 3
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     model.edit(|spec| spec.size = 5);
     expect![[r#"
         ScaleOut 5 members
@@ -61,7 +65,8 @@ fn a_cluster_grows_by_learners_and_shrinks_by_the_highest_number_that_does_not_l
           add member 5 as a learner
           promote member 5
         rest
-        Healthy: 5 of 5 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 5 of 5 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     model.etcd.leader = Some(Serial(5));
     model.edit(|spec| spec.size = 3);
     expect![[r#"
@@ -71,7 +76,8 @@ fn a_cluster_grows_by_learners_and_shrinks_by_the_highest_number_that_does_not_l
           remove member 3: the cluster shrinks
           delete the StatefulSet of member 3: it is no member of the cluster
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     model.edit(|spec| spec.size = 1);
     expect![[r#"
         ScaleIn 1 member
@@ -80,7 +86,8 @@ fn a_cluster_grows_by_learners_and_shrinks_by_the_highest_number_that_does_not_l
           remove member 1: the cluster shrinks
           delete the StatefulSet of member 1: it is no member of the cluster
         rest
-        Healthy: 1 of 1 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 1 of 1 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -98,7 +105,8 @@ fn a_size_that_changes_on_the_way_is_followed() {
           remove member 4: it is not needed any more
           delete the StatefulSet of member 4: it is no member of the cluster
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -128,7 +136,8 @@ fn who_does_not_serve_leaves_first() {
           remove member 5: the cluster shrinks
           delete the StatefulSet of member 5: it is no member of the cluster
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -162,7 +171,8 @@ fn founders_that_find_no_node_are_given_up_for_a_smaller_size() {
           delete the StatefulSet of member 2: it is no member of the cluster
         Found 1 member
         rest
-        Healthy: 1 of 1 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 1 of 1 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     assert_eq!(model.members(), [6]);
 }
 
@@ -179,7 +189,8 @@ fn a_wrong_image_is_corrected_before_anything_exists() {
           restart the pod of member 2: it does not serve, and is not as the spec asks for
           restart the pod of member 3: it does not serve, and is not as the spec asks for
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -202,7 +213,8 @@ fn a_cluster_of_the_same_name_can_begin_anew() {
     expect![[r#"
         Found 3 members
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     assert_eq!(model.members(), [4, 5, 6]);
     assert_eq!(model.earlier.len(), 3);
 }
@@ -231,16 +243,19 @@ fn a_paused_cluster_is_left_alone() {
         spec.version = "3.7.3".into();
     });
     model.kill_pod(2);
-    expect!["Paused: spec.paused is set: nothing is changed. 3 of 3 members serve etcd 3.6.16"].assert_eq(&model.story());
+    expect!["Paused: spec.paused is set: nothing is changed. 3 of 3 members serve etcd 3.6.16"]
+        .assert_eq(&model.story());
 }
 
 #[test]
 fn nothing_is_begun_with_a_spec_that_cannot_be_carried_out() {
-    let mut model = Model::new(json!({"size": 4, "version": "9.9.9", "etcd": {"extraArgs": {"name": "mine"}}}));
+    let mut model =
+        Model::new(json!({"size": 4, "version": "9.9.9", "etcd": {"extraArgs": {"name": "mine"}}}));
     expect![[r#"
         refuse spec.version: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are
         refuse spec.size: 4 is not 1, 3, 5 or 7. Set one of these
-        Invalid: spec.version: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are"#]].assert_eq(&model.story());
+        Invalid: spec.version: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are"#]]
+    .assert_eq(&model.story());
     assert!(model.boxes.is_empty() && model.latch.is_none());
 }
 
@@ -250,7 +265,8 @@ fn missing_certificates_keep_everybody_from_starting() {
     model.certificate_problems = vec!["Secret own-peer has no tls.crt".into()];
     expect![[r#"
         Found 3 members
-        Bootstrapping: waits for certificates: Secret own-peer has no tls.crt"#]].assert_eq(&model.story());
+        Bootstrapping: waits for certificates: Secret own-peer has no tls.crt"#]]
+    .assert_eq(&model.story());
     model.certificate_problems.clear();
     assert!(model.settle());
 }
@@ -263,13 +279,62 @@ fn another_member_leads_when_somebody_asks_for_it_once() {
         MoveLeader db-3
           move the leader from member 1 to member 3
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     assert_eq!(model.etcd.leader, Some(Serial(3)));
-    expect![[r#"Some(MoveLeaderStatus { request: "db-3 please", done: true, message: "db-3 leads" })"#]].assert_eq(&format!("{:?}", model.status.move_leader));
+    expect![[r#"Some(MoveLeaderStatus { request: "db-3 please", done: true, message: "db-3 leads" })"#]]
+        .assert_eq(&format!("{:?}", model.status.move_leader));
     model.etcd.leader = Some(Serial(1));
     assert!(model.settle());
     assert_eq!(model.etcd.leader, Some(Serial(1)), "the same wish is not acted on twice");
     model.move_leader = Some("db-9".into());
     assert!(model.settle());
-    expect!["db-9 is no voting member, so it cannot lead"].assert_eq(&model.status.move_leader.clone().unwrap().message);
+    expect!["db-9 is no voting member, so it cannot lead"]
+        .assert_eq(&model.status.move_leader.clone().unwrap().message);
+}
+
+#[test]
+fn another_minor_waits_until_the_cluster_exists() {
+    let mut model = Model::new(spec(3, "3.5.35"));
+    model.reachable = false;
+    for _ in 0..3 {
+        model.reconcile();
+        model.live();
+    }
+    model.edit(|spec| spec.version = "3.7.3".into());
+    for serial in [1, 2, 3] {
+        model.kill_pod(serial);
+        model.reconcile();
+    }
+    assert!(
+        model
+            .boxes
+            .values()
+            .all(|entry| entry.stateful_set.as_ref().unwrap().1.version.to_string() == "3.5.35")
+    );
+    model.reachable = true;
+    model.edit(|spec| spec.version = "3.6.16".into());
+    assert!(model.story().ends_with("Healthy: 3 of 3 members serve etcd 3.6.16"));
+}
+
+#[test]
+fn founders_that_were_given_up_and_met_after_all_are_the_cluster() {
+    let mut model = Model::new(spec(3, "3.6.16"));
+    model.reachable = false;
+    model.reconcile();
+    model.reconcile();
+    // Nobody has a volume yet, so the list is given up; before anybody is stopped they meet.
+    model.edit(|spec| spec.size = 1);
+    model.reconcile_part(1);
+    model.live();
+    model.reachable = true;
+    expect![[r#"
+        ScaleIn 1 member
+          remove member 3: the cluster shrinks
+          delete the StatefulSet of member 3: it is no member of the cluster
+          remove member 2: the cluster shrinks
+          delete the StatefulSet of member 2: it is no member of the cluster
+        rest
+        Healthy: 1 of 1 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    assert_eq!(model.members(), [1]);
 }

@@ -17,7 +17,8 @@ fn an_upgrade_moves_followers_first_and_the_leader_last() {
           move the leader from member 2 to member 1
           restart the pod of member 2: it is to run 3.6.16
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     model.edit(|spec| spec.version = "3.7.3".into());
     expect![[r#"
         Upgrade 3.7.3
@@ -26,7 +27,8 @@ fn an_upgrade_moves_followers_first_and_the_leader_last() {
           move the leader from member 1 to member 2
           restart the pod of member 1: it is to run 3.7.3
         rest
-        Healthy: 3 of 3 members serve etcd 3.7.3"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.7.3"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -37,7 +39,8 @@ fn a_single_member_is_upgraded_too() {
         Upgrade 3.6.16
           restart the pod of member 1: it is to run 3.6.16
         rest
-        Healthy: 1 of 1 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 1 of 1 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -80,7 +83,8 @@ fn a_failing_image_stops_after_one_member_and_a_reverted_version_takes_it_back()
         Downgrade 3.5.35
           restart the pod of member 2: it does not serve, and is not as the spec asks for
         rest
-        Healthy: 3 of 3 members serve etcd 3.5.35"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.5.35"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -97,7 +101,8 @@ fn a_failing_image_can_be_corrected_forwards() {
           move the leader from member 1 to member 2
           restart the pod of member 1: it is to run 3.6.16
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -114,7 +119,8 @@ fn a_single_member_with_a_failing_image_comes_back_when_the_version_is_reverted(
         Downgrade 3.5.35
           restart the pod of member 1: it does not serve, and is not as the spec asks for
         rest
-        Healthy: 1 of 1 members serve etcd 3.5.35"#]].assert_eq(&model.story());
+        Healthy: 1 of 1 members serve etcd 3.5.35"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -131,7 +137,8 @@ fn an_upgrade_that_is_taken_back_half_way_rolls_back() {
         Downgrade 3.5.35
           restart the pod of member 2: it is to run 3.5.35
         rest
-        Healthy: 3 of 3 members serve etcd 3.5.35"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.5.35"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -146,7 +153,8 @@ fn a_downgrade_tells_etcd_first() {
           move the leader from member 1 to member 2
           restart the pod of member 1: it is to run 3.6.16
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -164,7 +172,8 @@ fn a_downgrade_that_is_taken_back_is_cancelled() {
           cancel the downgrade to 3.5
           restart the pod of member 2: it is to run 3.6.16
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -178,7 +187,8 @@ fn other_settings_roll_and_bad_ones_stop_after_one_member() {
           move the leader from member 1 to member 2
           restart the pod of member 1: it is to run with other settings
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     model.bad_argument = Some("max-txn-ops");
     model.edit(|spec| drop(spec.etcd.extra_args.insert("max-txn-ops".into(), "-1".into())));
     expect![[r#"
@@ -190,7 +200,8 @@ fn other_settings_roll_and_bad_ones_stop_after_one_member() {
         Configure 90df8b2561
           restart the pod of member 1: it does not serve, and is not as the spec asks for
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -212,7 +223,8 @@ fn settings_come_before_the_version() {
           move the leader from member 2 to member 1
           restart the pod of member 2: it is to run 3.6.16
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -232,7 +244,8 @@ fn a_supervised_upgrade_stops_before_the_last_member() {
           move the leader from member 1 to member 2
           restart the pod of member 1: it is to run 3.6.16
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 #[test]
@@ -242,7 +255,8 @@ fn an_upgrade_waits_for_whoever_holds_it() {
     model.edit(|spec| spec.version = "3.6.16".into());
     expect![[r#"
         Upgrade 3.6.16
-        Upgrading: the annotation etcd.capstan.dev/hold-upgrade says: a backup is being made"#]].assert_eq(&model.story());
+        Upgrading: the annotation etcd.capstan.dev/hold-upgrade says: a backup is being made"#]]
+    .assert_eq(&model.story());
     model.upgrade_hold = None;
     assert!(model.story().ends_with("Healthy: 3 of 3 members serve etcd 3.6.16"));
 }
@@ -269,7 +283,8 @@ fn a_member_lost_during_an_upgrade_is_replaced_and_the_upgrade_goes_on() {
           move the leader from member 1 to member 2
           restart the pod of member 1: it is to run 3.6.16
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     assert_eq!(model.versions(), ["3.6.16"; 3]);
 }
 

@@ -28,7 +28,15 @@ pub(crate) enum Took {
 
 /// `fresh` are StatefulSets that were changed a moment ago: Kubernetes may not have heard of it yet.
 pub(super) async fn take(cx: &Context, world: &World, step: &Step, fresh: &[StatefulSet]) -> Result<Took> {
-    tracing::info!(%step, "step");
+    let took = carry_out(cx, world, step, fresh).await?;
+    match &took {
+        Took::Held(why) => tracing::debug!(%step, why, "a step has to wait"),
+        Took::Nothing | Took::InEtcd | Took::InKubernetes => tracing::info!(%step, "a step was taken"),
+    }
+    Ok(took)
+}
+
+async fn carry_out(cx: &Context, world: &World, step: &Step, fresh: &[StatefulSet]) -> Result<Took> {
     match step {
         Step::AddLearner { peer_url, .. } => {
             let asked = any_voter(world)?;
@@ -93,7 +101,10 @@ async fn downgrade(world: &World, action: DowngradeAction, target: &str, leader:
             {
                 return Err(Error::other(error));
             }
-            settle(leader.downgrade(Downgrade::Enable(target)).await.map(drop), &[Refusal::DowngradeInProgress])
+            settle(
+                leader.downgrade(Downgrade::Enable(target)).await.map(drop),
+                &[Refusal::DowngradeInProgress],
+            )
         }
         DowngradeAction::Cancel => {
             settle(leader.downgrade(Downgrade::Cancel).await.map(drop), &[Refusal::NoDowngrade])
@@ -104,8 +115,13 @@ async fn downgrade(world: &World, action: DowngradeAction, target: &str, leader:
 /// What an answer means; `done` are refusals that say that it had been done before.
 fn settle(answer: Result<(), EtcdError>, done: &[Refusal]) -> Result<Took> {
     /// Refusals of which the cause passes by itself.
-    const LATER: &[Refusal] =
-        &[Refusal::LearnerNotReady, Refusal::Unhealthy, Refusal::NoLeader, Refusal::LeaderChanged, Refusal::TooManyRequests];
+    const LATER: &[Refusal] = &[
+        Refusal::LearnerNotReady,
+        Refusal::Unhealthy,
+        Refusal::NoLeader,
+        Refusal::LeaderChanged,
+        Refusal::TooManyRequests,
+    ];
     match answer {
         Ok(()) => Ok(Took::InEtcd),
         Err(error) => match error.refusal() {

@@ -41,9 +41,7 @@ pub(crate) fn claim(
             access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
             storage_class_name: class,
             resources: Some(VolumeResourceRequirements {
-                requests: Some(
-                    [("storage".to_owned(), size.unwrap_or_else(|| storage.size.clone()))].into(),
-                ),
+                requests: Some([("storage".to_owned(), size.unwrap_or_else(|| storage.size.clone()))].into()),
                 limits: None,
             }),
             ..PersistentVolumeClaimSpec::default()

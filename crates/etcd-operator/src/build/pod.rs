@@ -6,9 +6,9 @@ use etcd_core::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT, Serial, Template};
 use etcd_types::{Medium, PodOptions, TlsMode};
 use k8s_openapi::{
     api::core::v1::{
-        Affinity, Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction, PersistentVolumeClaimVolumeSource,
-        PodAffinityTerm, PodAntiAffinity, PodSpec, PodTemplateSpec, Probe, SecretVolumeSource, TopologySpreadConstraint,
-        Volume, VolumeMount, WeightedPodAffinityTerm,
+        Affinity, Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction,
+        PersistentVolumeClaimVolumeSource, PodAffinityTerm, PodAntiAffinity, PodSpec, PodTemplateSpec, Probe,
+        SecretVolumeSource, TopologySpreadConstraint, Volume, VolumeMount, WeightedPodAffinityTerm,
     },
     apimachinery::pkg::{
         apis::meta::v1::{LabelSelector, ObjectMeta},
@@ -30,7 +30,12 @@ const GRACE: i64 = 30;
 /// Replaying a long log and loading a large database may take this many seconds.
 const STARTUP: i32 = 1800;
 
-pub(super) fn template(names: &Names<'_>, serial: Serial, template: &Template, token: &str) -> PodTemplateSpec {
+pub(super) fn template(
+    names: &Names<'_>,
+    serial: Serial,
+    template: &Template,
+    token: &str,
+) -> PodTemplateSpec {
     let mut labels = template.pod.labels.clone();
     labels.extend(names::labels(names.cluster));
     labels.insert(names::MEMBER.to_owned(), names.member(serial));
@@ -65,8 +70,11 @@ fn pod(names: &Names<'_>, serial: Serial, template: &Template, container: Contai
         enable_service_links: Some(false),
         termination_grace_period_seconds: Some(GRACE),
         security_context: Some(security_context.unwrap_or_else(|| secure::restricted_pod(USER))),
-        affinity: affinity.or_else(|| topology_spread_constraints.is_none().then(|| other_zones(names.cluster))),
-        topology_spread_constraints: Some(topology_spread_constraints.unwrap_or_else(|| other_nodes(names.cluster))),
+        affinity: affinity
+            .or_else(|| topology_spread_constraints.is_none().then(|| other_zones(names.cluster))),
+        topology_spread_constraints: Some(
+            topology_spread_constraints.unwrap_or_else(|| other_nodes(names.cluster)),
+        ),
         node_selector: some(node_selector, BTreeMap::is_empty),
         tolerations: some(tolerations, Vec::is_empty),
         priority_class_name,
@@ -113,7 +121,8 @@ fn volumes(names: &Names<'_>, serial: Serial, template: &Template) -> Vec<Volume
     match template.medium {
         Medium::PersistentVolume => {
             let claim_name = names.member(serial);
-            data.persistent_volume_claim = Some(PersistentVolumeClaimVolumeSource { claim_name, read_only: None });
+            data.persistent_volume_claim =
+                Some(PersistentVolumeClaimVolumeSource { claim_name, read_only: None });
         }
         Medium::Memory => {
             data.empty_dir = Some(EmptyDirVolumeSource {

@@ -14,11 +14,18 @@ use super::owned;
 use crate::names;
 
 /// `home` is the namespace of the operator.
-pub(crate) fn network_policy(cluster: &EtcdCluster, options: &NetworkPolicyOptions, home: &str) -> NetworkPolicy {
+pub(crate) fn network_policy(
+    cluster: &EtcdCluster,
+    options: &NetworkPolicyOptions,
+    home: &str,
+) -> NetworkPolicy {
     let name = cluster.name_any();
-    let members = NetworkPolicyPeer { pod_selector: Some(matching(names::selector(&name))), ..Default::default() };
+    let members =
+        NetworkPolicyPeer { pod_selector: Some(matching(names::selector(&name))), ..Default::default() };
     let operator = NetworkPolicyPeer {
-        namespace_selector: Some(matching([("kubernetes.io/metadata.name".to_owned(), home.to_owned())].into())),
+        namespace_selector: Some(matching(
+            [("kubernetes.io/metadata.name".to_owned(), home.to_owned())].into(),
+        )),
         pod_selector: Some(matching([("app.kubernetes.io/name".to_owned(), "capstan".to_owned())].into())),
         ..Default::default()
     };

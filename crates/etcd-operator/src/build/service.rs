@@ -33,7 +33,11 @@ pub(crate) fn peer_service(cluster: &EtcdCluster) -> Service {
             cluster_ip: Some("None".to_owned()),
             publish_not_ready_addresses: Some(true),
             selector: Some(names::selector(&cluster.name_any())),
-            ports: Some(vec![port("peer", PEER_PORT), port("client", CLIENT_PORT), port("metrics", METRICS_PORT)]),
+            ports: Some(vec![
+                port("peer", PEER_PORT),
+                port("client", CLIENT_PORT),
+                port("metrics", METRICS_PORT),
+            ]),
             ..ServiceSpec::default()
         }),
         status: None,

@@ -55,7 +55,9 @@ fn check(object: &impl Serialize, expected: Expect) {
 fn the_pod_of_a_member() {
     let mut set = set(&cluster(json!({"version": "3.6.16"})), Start::Started);
     set.metadata.annotations = None;
-    check(&set, expect![[r#"
+    check(
+        &set,
+        expect![[r#"
         apiVersion: apps/v1
         kind: StatefulSet
         metadata:
@@ -204,7 +206,8 @@ fn the_pod_of_a_member() {
                   secretName: db-peer-tls
           updateStrategy:
             type: OnDelete
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -237,7 +240,9 @@ fn what_the_user_says_about_pods_is_in_them() {
 #[test]
 fn the_services_the_budget_the_identity_and_the_account() {
     let cluster = cluster(json!({"version": "3.6.16"}));
-    check(&client_service(&cluster), expect![[r#"
+    check(
+        &client_service(&cluster),
+        expect![[r#"
         apiVersion: v1
         kind: Service
         metadata:
@@ -253,8 +258,11 @@ fn the_services_the_budget_the_identity_and_the_account() {
             app.kubernetes.io/instance: db
             app.kubernetes.io/name: etcd
             etcd.capstan.dev/cluster: db
-    "#]]);
-    check(&peer_service(&cluster), expect![[r#"
+    "#]],
+    );
+    check(
+        &peer_service(&cluster),
+        expect![[r#"
         apiVersion: v1
         kind: Service
         metadata:
@@ -280,8 +288,11 @@ fn the_services_the_budget_the_identity_and_the_account() {
             app.kubernetes.io/instance: db
             app.kubernetes.io/name: etcd
             etcd.capstan.dev/cluster: db
-    "#]]);
-    check(&budget(&cluster, 3), expect![[r#"
+    "#]],
+    );
+    check(
+        &budget(&cluster, 3),
+        expect![[r#"
         apiVersion: policy/v1
         kind: PodDisruptionBudget
         metadata:
@@ -295,10 +306,14 @@ fn the_services_the_budget_the_identity_and_the_account() {
               app.kubernetes.io/name: etcd
               etcd.capstan.dev/cluster: db
           unhealthyPodEvictionPolicy: AlwaysAllow
-    "#]]);
-    let latch = Latch { cluster_id: Some(ClusterId(0x9d3f)), latest_serial: 3, founders: vec![Serial(1), Serial(2)] };
+    "#]],
+    );
+    let latch =
+        Latch { cluster_id: Some(ClusterId(0x9d3f)), latest_serial: 3, founders: vec![Serial(1), Serial(2)] };
     let live = identity(&cluster, &latch);
-    check(&live, expect![[r#"
+    check(
+        &live,
+        expect![[r#"
         apiVersion: v1
         data:
           clusterID: 9d3f
@@ -309,33 +324,41 @@ fn the_services_the_budget_the_identity_and_the_account() {
         metadata:
           name: db-identity
           namespace: prod
-    "#]]);
+    "#]],
+    );
     assert_eq!(super::latch(&cluster, &live), Some(latch));
-    check(&account(&cluster), expect![[r#"
+    check(
+        &account(&cluster),
+        expect![[r#"
         apiVersion: v1
         automountServiceAccountToken: false
         kind: ServiceAccount
         metadata:
           name: db
           namespace: prod
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn how_a_member_comes_in_is_in_its_arguments_only() {
     let cluster = cluster(json!({"version": "3.5.35"}));
     let members = [("db-1", "https://a:2380"), ("db-2", "https://b:2380")];
-    let members: BTreeMap<String, String> = members.map(|(name, url)| (name.to_owned(), url.to_owned())).into();
+    let members: BTreeMap<String, String> =
+        members.map(|(name, url)| (name.to_owned(), url.to_owned())).into();
     let initial = |start: Start| {
         let arguments = arguments(&set(&cluster, start));
-        let initial: Vec<String> = arguments.into_iter().filter(|flag| flag.starts_with("--initial-cluster")).collect();
+        let initial: Vec<String> =
+            arguments.into_iter().filter(|flag| flag.starts_with("--initial-cluster")).collect();
         initial.join(" ")
     };
     expect!["--initial-cluster-token=u-1 --initial-cluster-state=new --initial-cluster=db-1=https://a:2380,db-2=https://b:2380"].assert_eq(&initial(Start::Found { members: members.clone() }));
     expect!["--initial-cluster-token=u-1 --initial-cluster-state=existing --initial-cluster=db-1=https://a:2380,db-2=https://b:2380"].assert_eq(&initial(Start::Join { members }));
     expect!["--initial-cluster-token=u-1 --initial-cluster-state=existing --initial-cluster=db-2=https://db-2-0.db-peer.prod.svc:2380"].assert_eq(&initial(Start::Started));
     let started = set(&cluster, Start::Started);
-    assert!(arguments(&started).contains(&"--experimental-peer-skip-client-san-verification=true".to_owned()));
+    assert!(
+        arguments(&started).contains(&"--experimental-peer-skip-client-san-verification=true".to_owned())
+    );
     assert_eq!(template_of(&started), Some(template(&cluster, Start::Started)));
 }
 
@@ -350,7 +373,9 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
     };
     let small = cluster(json!({"version": "3.6.16", "storage": {"size": "4Gi", "storageClassName": "fast"}}));
     let live = claim(&small, &wish, None);
-    check(&live, expect![[r#"
+    check(
+        &live,
+        expect![[r#"
         apiVersion: v1
         kind: PersistentVolumeClaim
         metadata:
@@ -367,7 +392,8 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
             requests:
               storage: 4Gi
           storageClassName: fast
-    "#]]);
+    "#]],
+    );
     assert_eq!(live.metadata.owner_references, None);
     let large = cluster(json!({"version": "3.6.16", "storage": {"size": "9Gi"}}));
     assert_eq!(claim(&large, &wish, Some(&live)).spec, live.spec);
@@ -377,7 +403,9 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
 fn the_network_policy_lets_in_members_clients_and_the_operator() {
     let cluster = cluster(json!({"version": "3.6.16", "networkPolicy": {}}));
     let options = cluster.spec.network_policy.clone().unwrap();
-    check(&network_policy(&cluster, &options, "capstan-system"), expect![[r#"
+    check(
+        &network_policy(&cluster, &options, "capstan-system"),
+        expect![[r#"
         apiVersion: networking.k8s.io/v1
         kind: NetworkPolicy
         metadata:
@@ -420,5 +448,6 @@ fn the_network_policy_lets_in_members_clients_and_the_operator() {
               etcd.capstan.dev/cluster: db
           policyTypes:
           - Ingress
-    "#]]);
+    "#]],
+    );
 }

@@ -5,7 +5,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use etcd_api::{Consistency, EtcdError, Membership, Status, Tls};
-use etcd_core::{Alarm, AlarmKind, ClusterId, Endpoint, Etcd, Listed, MemberId, Picture, Serial, Unreachable};
+use etcd_core::{
+    Alarm, AlarmKind, ClusterId, Endpoint, Etcd, Listed, MemberId, Picture, Serial, Unreachable,
+};
 use etcd_types::EtcdCluster;
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -39,30 +41,31 @@ pub(super) async fn ask(
 ) -> Asked {
     let name = names::of(cluster);
     let name = name.get();
-    let running = picture.members.iter().filter(|(_, member)| member.pod.as_ref().is_some_and(|pod| pod.running));
-    let urls: Vec<(Serial, String)> = running.map(|(serial, _)| (*serial, name.client_url(*serial))).collect();
+    let running =
+        picture.members.iter().filter(|(_, member)| member.pod.as_ref().is_some_and(|pod| pod.running));
+    let urls: Vec<(Serial, String)> =
+        running.map(|(serial, _)| (*serial, name.client_url(*serial))).collect();
     let all: Vec<String> = urls.iter().map(|(_, url)| url.clone()).collect();
     connections.keep(key, &all, tls);
-    let answers = join_all(urls.iter().map(|(serial, url)| async {
-        (*serial, ask_one(connections, key, url).await)
-    }));
+    let answers =
+        join_all(urls.iter().map(|(serial, url)| async { (*serial, ask_one(connections, key, url).await) }));
     let answers: BTreeMap<Serial, Result<Answer, EtcdError>> = answers.await.into_iter().collect();
 
     let heard = answers.values().filter_map(|answer| answer.as_ref().ok());
     let known = known_id(picture).or_else(|| same_id(heard.clone()));
     let of_cluster = heard.filter(|answer| Some(ClusterId(answer.status.cluster.0)) == known);
     // The newest term first: among equals, whoever leads.
-    let teller = of_cluster.filter(|answer| answer.membership.is_some()).max_by_key(|answer| {
-        (answer.status.raft_term, answer.status.leader == Some(answer.status.member))
-    });
+    let teller = of_cluster
+        .filter(|answer| answer.membership.is_some())
+        .max_by_key(|answer| (answer.status.raft_term, answer.status.leader == Some(answer.status.member)));
     let alarms = match teller {
         Some(teller) => teller.reached.endpoint.alarms().await.unwrap_or_default(),
         None => Vec::new(),
     };
     let members = teller.and_then(|teller| teller.membership.as_ref()).map(listed);
-    let endpoints = answers.iter().filter_map(|(serial, answer)| {
-        Some((*serial, answer.as_ref().ok()?.reached.endpoint.clone()))
-    });
+    let endpoints = answers
+        .iter()
+        .filter_map(|(serial, answer)| Some((*serial, answer.as_ref().ok()?.reached.endpoint.clone())));
     let endpoints = endpoints.collect();
     let said = answers.into_iter().map(|(serial, answer)| {
         let answer = answer.map(|answer| endpoint(answer, now));

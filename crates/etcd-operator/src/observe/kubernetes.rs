@@ -124,7 +124,7 @@ fn claim(places: &impl Places, claim: &PersistentVolumeClaim, now: Timestamp) ->
         ours: said(names::CLUSTER_UID).is_some(),
         state: match said(names::DETACHED) {
             // A time that cannot be read is now: the volume is kept a while longer.
-            Some(since) => ClaimState::Detached { since: since.parse().unwrap_or_else(|_| now) },
+            Some(since) => ClaimState::Detached { since: since.parse().unwrap_or(now) },
             None => ClaimState::Member,
         },
         cluster_id: said(names::CLUSTER_ID).and_then(|id| id.parse().ok()),

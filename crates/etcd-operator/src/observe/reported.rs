@@ -93,7 +93,7 @@ mod tests {
                 "conditions": [{"type": "Available", "status": "True", "reason": "Serving", "message": "", "lastTransitionTime": "2026-11-16T06:00:00Z"}]}
         }))
         .unwrap();
-        let etcd = super::etcd(&cluster);
+        let etcd = etcd(&cluster);
         let listed = etcd.members.unwrap();
         assert_eq!(
             listed.iter().map(|it| (it.id.0, it.learner, it.has_started())).collect::<Vec<_>>(),

@@ -36,7 +36,12 @@ pub(crate) enum Problem {
 }
 
 /// Whether `material` is good for `role`, and for how long.
-pub(crate) fn check(role: Role, material: &Material, names: &Names, now: Timestamp) -> Result<Validity, Problem> {
+pub(crate) fn check(
+    role: Role,
+    material: &Material,
+    names: &Names,
+    now: Timestamp,
+) -> Result<Validity, Problem> {
     let validity = material.validity()?;
     if now >= validity.until {
         return Err(Problem::Expired(validity.until));

@@ -22,7 +22,10 @@ impl Names {
     pub(super) fn of(&self, role: Role) -> Vec<String> {
         let Self { cluster, namespace, domain } = self;
         let service = |service: &str| {
-            [format!("{cluster}-{service}.{namespace}.svc"), format!("{cluster}-{service}.{namespace}.svc.{domain}")]
+            [
+                format!("{cluster}-{service}.{namespace}.svc"),
+                format!("{cluster}-{service}.{namespace}.svc.{domain}"),
+            ]
         };
         let members = service("peer").map(|service| format!("*.{service}"));
         match role {

@@ -24,7 +24,8 @@ fn every_leaf_is_good_for_its_role() {
     let authority = Authority::new(&names(), now()).unwrap();
     for role in Role::ALL {
         let leaf = authority.sign(role, &names(), now()).unwrap();
-        let life = check(role, &leaf, &names(), now()).unwrap_or_else(|problem| panic!("{role:?}: {problem}"));
+        let life =
+            check(role, &leaf, &names(), now()).unwrap_or_else(|problem| panic!("{role:?}: {problem}"));
         assert_eq!(life.until, now() + LEAF_LIFE);
         assert_eq!(due_at(role, Some(&leaf), &authority.certificate, &names(), now()), None);
     }
@@ -71,7 +72,10 @@ fn what_users_give_is_checked_part_by_part() {
         said(&Material { key: PrivateKey::new("nonsense".into()), ..good.clone() }),
         "tls.key cannot be read: it is no private key in PEM"
     );
-    assert!(said(&Material { certificate: "nonsense".into(), ..good.clone() }).starts_with("tls.crt cannot be read"));
+    assert!(
+        said(&Material { certificate: "nonsense".into(), ..good.clone() })
+            .starts_with("tls.crt cannot be read")
+    );
     let secret = k8s_openapi::api::core::v1::Secret {
         metadata: kube::core::ObjectMeta { name: Some("mine".into()), ..Default::default() },
         data: Some(good.data()),

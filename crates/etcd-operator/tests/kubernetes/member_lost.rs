@@ -166,7 +166,9 @@ async fn a_member_that_crashes_again_and_again_is_replaced() {
 async fn a_process_that_hangs_is_restarted_and_keeps_its_data() {
     scenario(async |world| {
         let cluster = world.cluster("db");
-        cluster.create(impatient()).await;
+        let mut spec = impatient();
+        spec["remediation"]["replaceAfter"] = json!("5m");
+        cluster.create(spec).await;
         cluster.is_well(3, "3.6.16", PATIENCE).await;
         let (load, claims) = (cluster.load().await, cluster.claim_names().await);
         let began = Instant::now();
@@ -199,7 +201,8 @@ async fn with_no_replacements_allowed_the_user_is_told_and_nothing_is_replaced()
         noticed(&cluster).await;
         let object = cluster
             .until("says why it waits", PATIENCE, |_, status| {
-                status.message.as_ref().is_some_and(|it| it.contains("maxReplacementsPerHour"))
+                let reasons = status.members.iter().flatten().filter_map(|it| it.reason.as_ref());
+                reasons.into_iter().any(|it| it.contains("maxReplacementsPerHour is 0"))
             })
             .await;
         assert_eq!(object.status.unwrap().latest_serial, Some(3));

@@ -70,7 +70,9 @@ fn recreated() -> Scenario {
         .step("create three", |client| create(client, spec(3)))
         .step("delete it, and keep the volumes", delete)
         .step("create it again", |client| create(client, spec(3)))
-        .step("let the volumes go too", |client| edit(client, json!({"deletionPolicy": {"volumes": "Delete"}})))
+        .step("let the volumes go too", |client| {
+            edit(client, json!({"deletionPolicy": {"volumes": "Delete"}}))
+        })
         .step("delete it", delete)
 }
 
@@ -86,7 +88,8 @@ const SCENARIOS: &[(&str, Make)] = &[
 
 fn reference(name: &str) -> Run {
     let (_, scenario) = SCENARIOS.iter().find(|(known, _)| *known == name).expect("a scenario");
-    let run = simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let run =
+        simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"));
     println!("{name}: {} requests, {} calls of etcd", run.requests.len(), run.etcd_calls.len());
     run
 }
@@ -101,8 +104,9 @@ fn left<'r>(run: &'r Run, place: &str, pointer: &str) -> &'r str {
 /// What people were told, in order: for whoever has to find out why a story ended otherwise.
 fn told(run: &Run) -> String {
     let events = run.dump.objects().iter().filter(|(place, _)| place.starts_with("events"));
-    let mut told: Vec<String> =
-        events.map(|(_, event)| format!("{} {} {}", event["eventTime"], event["reason"], event["note"])).collect();
+    let mut told: Vec<String> = events
+        .map(|(_, event)| format!("{} {} {}", event["eventTime"], event["reason"], event["note"]))
+        .collect();
     told.sort();
     told.join("\n")
 }
@@ -175,7 +179,12 @@ fn demand_nothing(name: &str) {
     let faults = chosen(&campaign);
     let findings: Vec<String> = campaign.play(&faults).iter().map(ToString::to_string).collect();
     let all = faults.len();
-    assert!(findings.is_empty(), "{name}: {} of {all} runs went wrong:\n{}", findings.len(), findings.join("\n"));
+    assert!(
+        findings.is_empty(),
+        "{name}: {} of {all} runs went wrong:\n{}",
+        findings.len(),
+        findings.join("\n")
+    );
     println!("{name}: {all} of {all} runs ended as the run without faults");
 }
 

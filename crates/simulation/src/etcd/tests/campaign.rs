@@ -10,8 +10,9 @@ use crate::{Campaign, Extent, Injected, Scenario};
 async fn operate(etcd: Etcd, connection: Connection, careful: bool) {
     let pods: Api<Pod> = Api::namespaced(connection.client(), "default");
     let dial = etcd.dial();
+    let mut look = tokio::time::interval(Duration::from_secs(1));
     loop {
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        look.tick().await;
         let Ok(first) = dial.dial(&url(1), None, DEADLINE).await else { continue };
         let Ok(before) = first.members(Consistency::Linearizable).await else { continue };
         let there = before.members.iter().find(|member| member.peer_urls == [peer_url(2)]);
@@ -34,7 +35,7 @@ fn pod(serial: u32, initial: &[u32], state: &str) -> Pod {
     let initial: Vec<String> =
         initial.iter().map(|serial| format!("{}={}", name(*serial), peer_url(*serial))).collect();
     let spec = json!({"metadata": {"name": name(serial)}, "spec": {"containers": [{
-        "name": "etcd", "image": "quay.io/coreos/etcd:v3.6.16", "command": ["etcd"], "args": [
+        "name": "etcd", "image": "etcd:v3.6.16", "command": ["etcd"], "args": [
             "--name", name(serial), "--initial-advertise-peer-urls", peer_url(serial), "--advertise-client-urls", url(serial),
             "--initial-cluster", initial.join(","), "--initial-cluster-state", state]}]}});
     serde_json::from_value(spec).unwrap()

@@ -2,7 +2,7 @@
 
 use etcd_api::{Health, Role};
 use futures::{FutureExt as _, StreamExt as _};
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::*;
 
