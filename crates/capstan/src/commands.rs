@@ -44,7 +44,7 @@ pub(crate) enum Run {
 /// writes as for kubectl, where `-ojson` is `-o json`. As kubectl's plugin we say what kubectl's users type.
 pub(crate) fn arguments(typed: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut typed: Vec<OsString> = typed.into_iter().collect();
-    if typed.iter().nth(1).is_none_or(|command| command != "etcd") {
+    if typed.get(1).is_none_or(|command| command != "etcd") {
         typed = kit::flags::accept_single_dash(typed);
     }
     let program = typed

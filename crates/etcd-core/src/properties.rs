@@ -135,7 +135,7 @@ fn calm(model: &mut Model) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn plans_keep_their_invariants_and_a_kind_world_comes_to_rest(history in prop::collection::vec(happens(), 0..120)) {

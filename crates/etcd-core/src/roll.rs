@@ -42,7 +42,21 @@ fn is_newcomer(case: &Case<'_>, seen: &Seen<'_>) -> bool {
 }
 
 fn at(case: &Case<'_>, seen: &Seen<'_>, version: Version) -> Template {
-    case.wanted.template(version, identity::start(case, seen))
+    let mut template = case.wanted.template(version, identity::start(case, seen));
+    if let Some(image) = own_image(case, seen, version) {
+        template.image = image;
+    }
+    template
+}
+
+/// Where the user names a whole image, it holds the version that is asked for: a member that has another one keeps its own image.
+fn own_image(case: &Case<'_>, seen: &Seen<'_>, version: Version) -> Option<String> {
+    if !case.wanted.pins_image() || case.wanted.version.is_some_and(|(asked, _)| asked == version) {
+        return None;
+    }
+    let others = case.members.values().filter_map(Seen::recorded);
+    let alike = seen.recorded().into_iter().chain(others).find(|recorded| recorded.version == version);
+    alike.map(|recorded| recorded.image.clone())
 }
 
 fn own_version(seen: &Seen<'_>) -> Option<Version> {
@@ -107,11 +121,13 @@ fn correction(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
 /// Other settings, at the version that each member has.
 pub(crate) fn configure(case: &Case<'_>) -> Verdict {
     let outdated = case.voters().filter_map(|seen| {
-        let now = at(case, seen, own_version(seen)?);
         let then = last(case, seen)?;
-        let running = seen.running();
-        let fits = [now.fingerprint(), then.fingerprint()].map(Some).contains(&running);
-        (!fits).then_some((seen, now))
+        let runs = seen.version.or_else(|| own_version(seen))?;
+        // Its turn to move to another version has come, though its pod is still the old one: that is the upgrade's.
+        let moves = runs != then.version && seen.recorded().map(Template::fingerprint) == Some(then.fingerprint());
+        let now = at(case, seen, runs);
+        let fits = [now.fingerprint(), then.fingerprint()].map(Some).contains(&seen.running());
+        (!fits && !moves).then_some((seen, now))
     });
     let outdated: Vec<_> = outdated.collect();
     let Some(target) = settings_target(case).filter(|_| !outdated.is_empty()) else { return Verdict::Pass };
@@ -280,7 +296,8 @@ fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> D
 fn failed(case: &Case<'_>) -> Option<String> {
     let it = case.voters().find(|seen| {
         let Health::Down(_) = &seen.health else { return false };
-        last(case, seen).is_some_and(|last| Some(last.fingerprint()) == seen.running())
+        let asked = last(case, seen).into_iter().chain(own_version(seen).map(|own| at(case, seen, own)));
+        asked.into_iter().any(|asked| Some(asked.fingerprint()) == seen.running())
     })?;
     let Health::Down(cause) = &it.health else { return None };
     let name = case.name(it.serial);

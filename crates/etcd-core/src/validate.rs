@@ -160,6 +160,11 @@ impl Wanted {
         }
     }
 
+    /// Whether the user names an image with its tag or digest: it holds one version, whatever a member has.
+    pub(crate) fn pins_image(&self) -> bool {
+        self.image.as_deref().is_some_and(is_pinned)
+    }
+
     /// Whether a roll to this target must stop before its last member.
     pub fn must_ask(&self, target: &str) -> bool {
         self.update.kind == UpdateType::Supervised && self.update.approve.as_deref() != Some(target)
@@ -169,8 +174,11 @@ impl Wanted {
 /// The image of a version: a reference with a tag or digest is used as it is.
 fn image(asked: Option<&str>, version: Version) -> String {
     let asked = asked.unwrap_or(DEFAULT_IMAGE);
-    let last = asked.rsplit('/').next().unwrap_or(asked);
-    if last.contains([':', '@']) { asked.to_owned() } else { format!("{asked}:v{version}") }
+    if is_pinned(asked) { asked.to_owned() } else { format!("{asked}:v{version}") }
+}
+
+fn is_pinned(image: &str) -> bool {
+    image.rsplit('/').next().unwrap_or(image).contains([':', '@'])
 }
 
 fn version(

@@ -75,7 +75,7 @@ impl Etcd<'_> {
         self.story.heading("A member is lost, with its disk");
         let lost = self.follower()?;
         self.kubectl.run(self.story, &format!("delete pvc {lost} --wait=false"))?;
-        self.kubectl.run(self.story, &format!("delete pod {lost}-0 --grace-period=0 --force"))?;
+        self.kubectl.run(self.story, &format!("delete pod {lost}-0"))?;
         self.story.until("the lost member is noticed", PATIENCE, || {
             Ok((!self.members()?.contains(&lost)).then_some(()))
         })?;
@@ -116,10 +116,10 @@ impl Etcd<'_> {
         self.kubectl.of(None).run(self.story, "delete -f deploy/operator.yaml")?;
         let leader = self.kubectl.field("etcd/db", ".status.leader")?;
         self.story.say("No operator. The leader's pod is killed, too.");
-        self.kubectl.run(self.story, &format!("delete pod {leader}-0 --grace-period=0 --force"))?;
+        self.kubectl.run(self.story, &format!("delete pod {leader}-0"))?;
         self.story.until("the pod is back", PATIENCE, || {
-            let ready = self.kubectl.field(&format!("statefulset/{leader}"), ".status.readyReplicas")?;
-            Ok((ready == "1").then_some(()))
+            let ready = r#".status.conditions[?(@.type=="Ready")].status"#;
+            Ok((self.kubectl.field(&format!("pod/{leader}-0"), ready)? == "True").then_some(()))
         })?;
         self.story.shown(format!("{leader} is back, by Kubernetes alone"));
         self.client_says()?;

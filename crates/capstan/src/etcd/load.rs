@@ -6,7 +6,10 @@
 
 mod tally;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
@@ -46,7 +49,7 @@ pub(super) struct Load {
 }
 
 pub(super) async fn run(load: Load) -> Result<()> {
-    let tls = load.tls.as_ref().map(read_tls).transpose()?;
+    let tls = load.tls.as_deref().map(read_tls).transpose()?;
     let stop = kit::until_signalled()?;
     let began = Instant::now();
     let mut told = began;
@@ -76,7 +79,7 @@ pub(super) async fn run(load: Load) -> Result<()> {
     Ok(())
 }
 
-fn read_tls(directory: &PathBuf) -> Result<Tls> {
+fn read_tls(directory: &Path) -> Result<Tls> {
     let read = |name: &str| {
         let path = directory.join(name);
         std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))

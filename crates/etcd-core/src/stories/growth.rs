@@ -335,6 +335,7 @@ fn founders_that_were_given_up_and_met_after_all_are_the_cluster() {
           remove member 2: the cluster shrinks
           delete the StatefulSet of member 2: it is no member of the cluster
         rest
-        Healthy: 1 of 1 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 1 of 1 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     assert_eq!(model.members(), [1]);
 }

@@ -1,6 +1,6 @@
 //! Other versions, other settings.
 
-use etcd_types::{LogLevel, UpdateType};
+use etcd_types::{EtcdClusterSpec, LogLevel, UpdateType};
 use expect_test::expect;
 
 use crate::{Serial, model::Model};
@@ -246,6 +246,45 @@ fn a_supervised_upgrade_stops_before_the_last_member() {
         rest
         Healthy: 3 of 3 members serve etcd 3.6.16"#]]
     .assert_eq(&model.story());
+}
+
+/// Seen on a real Kubernetes: settings were said to be outdated, and somebody was asked to approve them.
+#[test]
+fn a_member_whose_turn_has_come_is_the_upgrades_until_its_pod_is_new() {
+    let mut model = Model::running(3, "3.5.35");
+    model.edit(|spec| {
+        spec.version = "3.6.16".into();
+        spec.update_strategy.kind = UpdateType::Supervised;
+    });
+    model.reconcile();
+    // The latch, three claims, three templates; and then the operator dies.
+    model.reconcile_part(7);
+    let plan = model.reconcile();
+    expect!["Upgrade 3.6.16, Restarting: 0 of 3 members are done; db-2 is next"]
+        .assert_eq(plan.to_string().lines().next().unwrap());
+}
+
+#[test]
+fn a_whole_image_goes_with_the_version_that_is_asked_for() {
+    let image = |spec: &mut EtcdClusterSpec| {
+        spec.version = "3.6.16".into();
+        spec.image = Some("mirror.example/etcd:v3.6.16".into());
+    };
+    let mut model = Model::running(3, "3.5.35");
+    model.edit(image);
+    expect![[r#"
+        Upgrade 3.6.16
+          restart the pod of member 2: it is to run 3.6.16
+          restart the pod of member 3: it is to run 3.6.16
+          move the leader from member 1 to member 2
+          restart the pod of member 1: it is to run 3.6.16
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    let mut model = Model::running(3, "3.5.21");
+    model.edit(image);
+    expect![[r#"
+        refuse spec.version: 3.6.16 cannot follow 3.5.21: every member must run 3.5.32 or later first, as older ones leave learners and removed members in the v2 store, and 3.6 finds them again (etcd #19557, #20793, #20967). Set 3.5.32 or later first; the cluster stays at 3.5.21
+        Healthy: spec.version: 3.6.16 cannot follow 3.5.21: every member must run 3.5.32 or later first, as older ones leave learners and removed members in the v2 store, and 3.6 finds them again (etcd #19557, #20793, #20967). Set 3.5.32 or later first; the cluster stays at 3.5.21. 3 of 3 members serve etcd 3.5.21"#]].assert_eq(&model.story());
 }
 
 #[test]

@@ -10,10 +10,10 @@ use kit::access;
 use serde_json::{Value, json};
 use simulation::{Campaign, Extent, Injected, Run, Scenario};
 
-use world::{Stage, create, declared, delete, edit, lose_claim, lose_pod};
+use world::{Stage, create, declared, delete, edit, give_nonsense, lose_claim, lose_pod, spoil};
 
 /// How many runs of each scenario are in the sample.
-const SAMPLE: usize = 6;
+const SAMPLE: usize = 3;
 
 const CLUSTER: &str = "etcdclusters.etcd.capstan.dev default/db";
 
@@ -25,8 +25,8 @@ fn scaling() -> Scenario {
     Stage::default()
         .scenario("scaling")
         .step("create one", |client| create(client, spec(1)))
-        .step("grow to three", |client| edit(client, json!({"size": 3})))
-        .step("shrink to one", |client| edit(client, json!({"size": 1})))
+        .step("grow to three", |client| edit(client, json!({"size": 3, "networkPolicy": {}})))
+        .step("shrink to one", |client| edit(client, json!({"size": 1, "networkPolicy": null})))
 }
 
 fn losses() -> Scenario {
@@ -41,6 +41,7 @@ fn losses() -> Scenario {
             async move { stage.lose_data(client, "db-2").await }
         })
         .step("lose the claim of a member", |client| lose_claim(client, "db-3"))
+        .step("spoil a certificate", |client| spoil(client, "db-client-tls"))
 }
 
 fn upgrade() -> Scenario {
@@ -76,6 +77,15 @@ fn recreated() -> Scenario {
         .step("delete it", delete)
 }
 
+fn given() -> Scenario {
+    let secrets = json!({"peer": "mine", "server": "mine", "operator": "mine"});
+    let spec = json!({"size": 1, "version": "3.6.16", "tls": {"mode": "Secrets", "secrets": secrets}});
+    Stage::default()
+        .scenario("given")
+        .step("give nonsense", |client| give_nonsense(client, "mine"))
+        .step("create one that is to use it", move |client| create(client, spec.clone()))
+}
+
 type Make = fn() -> Scenario;
 
 const SCENARIOS: &[(&str, Make)] = &[
@@ -84,6 +94,7 @@ const SCENARIOS: &[(&str, Make)] = &[
     ("upgrade", upgrade),
     ("bad-upgrade", bad_upgrade),
     ("recreated", recreated),
+    ("given", given),
 ];
 
 fn reference(name: &str) -> Run {
@@ -154,6 +165,17 @@ fn volumes_are_taken_back_by_a_cluster_of_the_same_name_and_go_when_told_to() {
     let ours = |place: &&String| place.contains("default/db") && !place.starts_with("events");
     let left: Vec<&String> = run.dump.objects().keys().filter(ours).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn nobody_is_started_with_certificates_that_cannot_be_used() {
+    let run = reference("given");
+    let status = &run.dump.objects()[CLUSTER]["status"];
+    let conditions = status["conditions"].as_array().unwrap();
+    let valid = conditions.iter().find(|condition| condition["type"] == "TLSValid").unwrap();
+    assert_eq!(valid["status"], "False", "{status:#}");
+    assert!(valid["message"].as_str().unwrap().contains("Secret mine: tls.crt cannot be read"), "{valid:#}");
+    assert!(run.etcd.is_empty());
 }
 
 /// Every fault, or some of each kind: evenly spread, always the same.

@@ -9,7 +9,7 @@ use apiserver::{Connection, Server, User};
 use etcd_operator::Options;
 use etcd_types::EtcdCluster;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
 use kit::{Api, Clock, Manager, Setup, access};
 use kube::{
     ResourceExt as _,
@@ -134,10 +134,33 @@ pub(crate) async fn lose_claim(client: kube::Client, member: &str) -> kube::Resu
     lose_pod(client, member).await
 }
 
+/// Somebody edits a certificate by hand.
+pub(crate) async fn spoil(client: kube::Client, secret: &str) -> kube::Result<()> {
+    let patch = Patch::Merge(json!({"data": {"tls.crt": "bm9uc2Vuc2U="}}));
+    secrets(client).patch(secret, &PatchParams::default(), &patch).await.map(drop)
+}
+
+/// A Secret with parts of the right names, and nothing in them that could be used.
+pub(crate) async fn give_nonsense(client: kube::Client, secret: &str) -> kube::Result<()> {
+    let parts = json!({"ca.crt": "x", "tls.crt": "x", "tls.key": "x"});
+    let secret = json!({"metadata": {"name": secret}, "stringData": parts});
+    let secret: Secret = serde_json::from_value(secret).expect("a Secret");
+    secrets(client).create(&PostParams::default(), &secret).await.map(drop)
+}
+
+fn secrets(client: kube::Client) -> kube::Api<Secret> {
+    kube::Api::namespaced(client, NAMESPACE)
+}
+
 /// Takes out what two runs cannot have in common: keys, who leads, the IDs that etcd makes from the time, and times themselves.
 fn without_chance(place: &str, object: &mut Value) {
     if place.starts_with("secrets ") {
         object["data"] = json!("(keys)");
+        object["metadata"]["annotations"] = Value::Null; // a fingerprint of them, on one that was signed anew
+    }
+    // Its fingerprint is also of the time at which a member left.
+    if place.starts_with("persistentvolumeclaims ") {
+        object["metadata"]["annotations"]["capstan.dev/applied"] = json!("(fingerprint)");
     }
     if place.starts_with("etcdclusters") {
         object["status"]["leader"] = json!("(leader)");

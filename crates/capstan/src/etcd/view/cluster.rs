@@ -9,7 +9,7 @@ use super::{
     Look, Paint, Tree, members,
     paint::columns,
     progress,
-    words::{count, since},
+    words::{count, plain, since},
 };
 
 /// The one condition that is no news when it is false.
@@ -24,7 +24,7 @@ pub(in crate::etcd) fn cluster(cluster: &EtcdCluster, now: Timestamp, paint: Pai
         tree.add(paint.as_(Look::Busy, why));
     }
     if let Some(message) = status.message.as_ref().filter(|message| !message.is_empty()) {
-        tree.add(message.clone());
+        tree.add(plain(message));
     }
     let troubles: Vec<String> = status
         .conditions
@@ -63,7 +63,7 @@ pub(in crate::etcd) fn overview(clusters: &[EtcdCluster], now: Timestamp, paint:
             format!("{}/{}", status.ready_members.unwrap_or_default(), cluster.spec.size),
             status.leader.unwrap_or_else(|| "-".into()),
             age.unwrap_or_default(),
-            status.message.unwrap_or_default(),
+            plain(&status.message.unwrap_or_default()),
         ]
     }));
     columns(&rows)
@@ -77,7 +77,7 @@ pub(in crate::etcd) fn line(cluster: &EtcdCluster) -> String {
         let whom = operation.member.as_ref().map_or_else(String::new, |member| format!(" {member}"));
         format!(", {:?} {}: {}{whom}", operation.kind, operation.target, operation.step)
     });
-    let message = status.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+    let message = status.message.as_ref().map_or_else(String::new, |message| format!(": {}", plain(message)));
     let phase = phase(status.phase, Paint { colours: false });
     format!("{} {phase}, {serving}{}{message}", name(cluster), doing.unwrap_or_default())
 }
@@ -141,7 +141,7 @@ fn trouble(condition: &Condition, now: Timestamp, paint: Paint) -> String {
     let Condition { type_, status, reason, message, .. } = condition;
     let look = if status == "False" { Look::Bad } else { Look::Busy };
     let time = paint.as_(Look::Dim, format!("({reason}, {})", since(&condition.last_transition_time, now)));
-    format!("{} {message} {time}", paint.as_(look, format!("{type_}={status}")))
+    format!("{} {} {time}", paint.as_(look, format!("{type_}={status}")), plain(message))
 }
 
 fn under_way(cluster: &EtcdCluster, operation: &Operation, now: Timestamp, paint: Paint) -> Tree {
@@ -160,7 +160,7 @@ fn under_way(cluster: &EtcdCluster, operation: &Operation, now: Timestamp, paint
     // Most of the time it is what the cluster's own sentence says.
     let said = cluster.status.as_ref().and_then(|status| status.message.as_ref());
     if let Some(message) = message.as_ref().filter(|message| said != Some(message)) {
-        tree.add(message.clone());
+        tree.add(plain(message));
     }
     tree
 }

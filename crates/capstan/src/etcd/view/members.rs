@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::{
     Look, Paint,
     paint::columns,
-    words::{bytes, since},
+    words::{bytes, plain, since},
 };
 
 /// A line each, for the tree.
@@ -29,7 +29,7 @@ pub(in crate::etcd) fn table(members: &[MemberStatus], now: Timestamp, paint: Pa
             member.db_size.map_or_else(none, bytes),
             member.db_size_in_use.map_or_else(none, bytes),
             member.node.clone().unwrap_or_else(none),
-            member.reason.clone().unwrap_or_default(),
+            plain(member.reason.as_deref().unwrap_or_default()),
         ]
     }));
     columns(&rows)
@@ -53,7 +53,7 @@ fn row(member: &MemberStatus, now: Timestamp, paint: Paint) -> Vec<String> {
         health(member, now, paint),
         size,
         member.node.clone().unwrap_or_else(none),
-        member.reason.clone().unwrap_or_default(),
+        plain(member.reason.as_deref().unwrap_or_default()),
     ]
 }
 

@@ -3,7 +3,7 @@
 use etcd_core::{Picture, Plan};
 use serde::Serialize;
 
-use super::{Look, Paint, Tree};
+use super::{Look, Paint, Tree, words::plain};
 
 /// What the operator would do, and what that was decided on.
 pub(in crate::etcd) fn plan(
@@ -23,7 +23,7 @@ pub(in crate::etcd) fn plan(
             Part::Nothing => (Look::Good, "nothing is changed".to_owned()),
             Part::Later(text) => (Look::Dim, text),
         };
-        tree.add(paint.as_(look, text));
+        tree.add(paint.as_(look, plain(&text)));
     }
     for text in assumed {
         tree.add(paint.as_(Look::Dim, text));

@@ -29,6 +29,11 @@ pub(super) fn bytes(size: i64) -> String {
     format!("{rest:.1} GiB")
 }
 
+/// What others wrote, on one line: it may quote a log, and a log may hold what a terminal obeys.
+pub(super) fn plain(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 /// `3 members`, `1 member`.
 pub(super) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
@@ -37,6 +42,11 @@ pub(super) fn count(number: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quoted_log_commands_no_terminal() {
+        assert_eq!(plain("exit 2:\n\tat x\x1b[2J"), "exit 2:  at x [2J");
+    }
 
     #[test]
     fn times_and_sizes_are_short() {

@@ -15,13 +15,12 @@ use etcd_api::{
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::world::World;
 
 /// What a client gives each try.
 const DEADLINE: Duration = Duration::from_secs(5);
-const CONNECT: Duration = Duration::from_secs(1);
 /// How long an endpoint that failed is not the first choice.
 const SHUN: Duration = Duration::from_secs(1);
 
@@ -46,10 +45,7 @@ impl Place {
         let tls =
             self.tls.as_ref().map(|tls| tls.of_server(&format!("{name}.{}.{namespace}.svc", self.service)));
         let url = format!("{scheme}://{address}:2379");
-        let dialled = timeout(CONNECT, Client::connect(&url, tls.as_ref(), DEADLINE)).await;
-        dialled.unwrap_or_else(|_| {
-            Err(EtcdError::Unreachable(format!("{address}: no connection in {CONNECT:?}")))
-        })
+        Client::connect(&url, tls.as_ref(), DEADLINE).await
     }
 }
 
@@ -88,15 +84,30 @@ impl Endpoints {
         }
     }
 
+    /// As client libraries do: an endpoint is one to choose when the connection to it stands.
     pub(crate) async fn refresh(&self, world: &World) {
         let list = kube::api::ListParams::default().labels(&self.place.labels);
         // The API server may be away for a moment: then nothing is news.
         let Ok(pods) = world.api::<Pod>().list(&list).await else { return };
         let serves = |pod: &Pod| pod.metadata.deletion_timestamp.is_none() && kit::readiness::is_ready(pod);
-        let ready: Vec<Pod> = pods.items.into_iter().filter(serves).collect();
+        let mut ready = Vec::new();
+        for pod in pods.items.into_iter().filter(serves) {
+            if self.connect(&pod).await {
+                ready.push(pod);
+            }
+        }
         if !ready.is_empty() {
             *self.known.lock().unwrap() = ready;
         }
+    }
+
+    async fn connect(&self, pod: &Pod) -> bool {
+        if self.clients.lock().unwrap().contains_key(&uid(pod)) {
+            return true;
+        }
+        let Ok(client) = self.place.dial(pod).await else { return false };
+        self.clients.lock().unwrap().insert(uid(pod), client);
+        true
     }
 
     /// In turn; those that failed a moment ago last.
@@ -129,7 +140,7 @@ impl Endpoints {
     }
 
     async fn ask_one(&self, pod: &Pod, request: &Request) -> etcd_api::Result<(i64, Option<String>)> {
-        let client = self.client(pod).await?;
+        let client = self.client(pod)?;
         let mut kv = client.kv();
         match request.clone() {
             Request::Put(key, value) => {
@@ -150,8 +161,7 @@ impl Endpoints {
     pub(crate) async fn all(&self, prefix: &str) -> Result<RangeResponse, String> {
         const PAGE: i64 = 2000;
         let pods = self.in_order();
-        let client =
-            self.client(pods.first().ok_or("no endpoint is known")?).await.map_err(|it| it.to_string())?;
+        let client = self.client(pods.first().ok_or("no endpoint is known")?).map_err(|it| it.to_string())?;
         // The first key that does not begin with it: keys are of plain letters.
         let end: Vec<u8> = prefix.bytes().chain([0xff]).collect();
         let mut whole = RangeResponse::default();
@@ -172,13 +182,9 @@ impl Endpoints {
         }
     }
 
-    async fn client(&self, pod: &Pod) -> etcd_api::Result<Client> {
-        if let Some(client) = self.clients.lock().unwrap().get(&uid(pod)) {
-            return Ok(client.clone());
-        }
-        let client = self.place.dial(pod).await?;
-        self.clients.lock().unwrap().insert(uid(pod), client.clone());
-        Ok(client)
+    fn client(&self, pod: &Pod) -> etcd_api::Result<Client> {
+        let client = self.clients.lock().unwrap().get(&uid(pod)).cloned();
+        client.ok_or_else(|| EtcdError::Unreachable("not connected".to_owned()))
     }
 }
 
