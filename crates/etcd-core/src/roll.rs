@@ -12,8 +12,14 @@ use crate::{
     quorum::{self, Hindrance},
     rule::{Deed, LOOK, Verdict, on_record},
     text::members,
-    version::{Minor, Way},
+    version::{self, Minor, Way},
 };
+
+/// Steps of an upgrade before its first member.
+const SNAPSHOTTING: &str = "Snapshotting";
+const RETURNING: &str = "Returning";
+/// Steps from which on the way is free.
+const ROLLING: &[&str] = &["Restarting", "MovingLeader"];
 
 /// What a member is to be made from in the end; nothing before anybody knows a version for it.
 pub(crate) fn last(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
@@ -124,7 +130,8 @@ pub(crate) fn configure(case: &Case<'_>) -> Verdict {
         let then = last(case, seen)?;
         let runs = seen.version.or_else(|| own_version(seen))?;
         // Its turn to move to another version has come, though its pod is still the old one: that is the upgrade's.
-        let moves = runs != then.version && seen.recorded().map(Template::fingerprint) == Some(then.fingerprint());
+        let moves =
+            runs != then.version && seen.recorded().map(Template::fingerprint) == Some(then.fingerprint());
         let now = at(case, seen, runs);
         let fits = [now.fingerprint(), then.fingerprint()].map(Some).contains(&seen.running());
         (!fits && !moves).then_some((seen, now))
@@ -159,21 +166,80 @@ pub(crate) fn upgrade(case: &Case<'_>) -> Verdict {
 /// What must be the case before the first member moves to another minor.
 fn gate(case: &Case<'_>, version: Version, way: Way, deed: &Deed) -> Option<Verdict> {
     let begun = case.voters().any(|seen| seen.version.is_some_and(|runs| runs.minor == version.minor));
-    let wait = |why: String| Some(Verdict::Do(deed.clone().saying(why.clone()).look_again(LOOK, why)));
     if way == Way::Roll || begun {
         return None;
     }
+    let waiting = Deed { doing: "Waiting", ..deed.clone() };
     if let Some(hold) = &case.picture.upgrade_hold {
         let held = format!("the annotation etcd.capstan.dev/hold-upgrade says: {hold}");
-        return Some(Verdict::Do(deed.clone().saying(held).stuck(Why::Waiting)));
+        return Some(Verdict::Do(waiting.saying(held).stuck(Why::Waiting)));
     }
     if let Some(alarm) = case.picture.etcd.alarms.first() {
-        return wait(format!(
+        let why = format!(
             "member {} has raised the alarm {:?}: it must be cleared first",
             alarm.member, alarm.kind
-        ));
+        );
+        return Some(Verdict::Do(waiting.saying(why.clone()).look_again(LOOK, why)));
     }
-    if way == Way::Downgrade { prepare_downgrade(case, version, deed) } else { None }
+    match way {
+        Way::Downgrade => prepare_downgrade(case, version, deed),
+        Way::Upgrade | Way::Roll => prepare_upgrade(case, deed),
+    }
+}
+
+/// Where the next minor cannot start on the log as it is, every member takes a snapshot. etcd has no call for that, but takes one
+/// when the cluster's version is lowered: so it is, for a moment, and no member restarts for it.
+fn prepare_upgrade(case: &Case<'_>, deed: &Deed) -> Option<Verdict> {
+    let from = case.lowest_version()?.minor;
+    let lower = version::snapshot_by(from)?;
+    let known = on_record(case, &[deed.kind]).filter(|known| known.target == deed.target);
+    let known = known.map_or("", |known| known.step.as_str());
+    if ROLLING.contains(&known) {
+        return None;
+    }
+    let doing = |doing: &'static str| Deed { doing, ..deed.clone() };
+    let wait = |deed: Deed, why: String| Some(Verdict::Do(deed.saying(why.clone()).look_again(LOOK, why)));
+    let Some((leader, endpoint)) = leader(case) else {
+        return wait(doing(SNAPSHOTTING), "waits for a leader".into());
+    };
+    let lowered = endpoint.downgrade.as_deref().and_then(minor);
+    let stored = |wanted: Minor| {
+        let storage = |seen: &Seen<'_>| minor(seen.endpoint?.storage_version.as_deref()?);
+        case.voters().all(|seen| storage(seen) == Some(wanted))
+    };
+    let tell = |doing: Deed, action| {
+        let step = Step::Downgrade { action, target: lower.to_string(), leader };
+        Some(Verdict::Do(
+            doing
+                .saying("every member takes a snapshot, so that the next minor can start on its log")
+                .step(step),
+        ))
+    };
+    match known {
+        RETURNING if lowered.is_some() => tell(doing(RETURNING), DowngradeAction::Cancel),
+        RETURNING if stored(from) => None,
+        RETURNING => wait(doing(RETURNING), format!("waits until the cluster's version is {from} again")),
+        SNAPSHOTTING if lowered == Some(lower) && stored(lower) => {
+            tell(doing(RETURNING), DowngradeAction::Cancel)
+        }
+        SNAPSHOTTING if lowered == Some(lower) => {
+            wait(doing(SNAPSHOTTING), "waits until every member has taken a snapshot".into())
+        }
+        _ => match case.voters().find(|seen| seen.health != Health::Serving) {
+            Some(other) => {
+                let why = format!("{} must serve before an upgrade can begin", case.name(other.serial));
+                wait(doing(SNAPSHOTTING), why)
+            }
+            None => tell(doing(SNAPSHOTTING), DowngradeAction::Enable),
+        },
+    }
+}
+
+/// Whether the downgrade that etcd was told of is a part of this upgrade.
+fn takes_snapshots(case: &Case<'_>, version: Version) -> bool {
+    let known =
+        on_record(case, &[OperationKind::Upgrade]).filter(|known| known.target == version.to_string());
+    known.is_some_and(|known| [SNAPSHOTTING, RETURNING].contains(&known.step.as_str()))
 }
 
 /// etcd must be told, and its members must have brought the stored data back, before the first older member may come.
@@ -206,6 +272,9 @@ pub(crate) fn cancel_downgrade(case: &Case<'_>) -> Verdict {
     let (Some((leader, endpoint)), Some((version, _))) = (leader(case), case.wanted.version) else {
         return Verdict::Pass;
     };
+    if takes_snapshots(case, version) {
+        return Verdict::Pass;
+    }
     let Some(target) =
         endpoint.downgrade.as_deref().and_then(minor).filter(|target| *target != version.minor)
     else {

@@ -30,6 +30,10 @@ struct Path {
     /// Every member must have at least this patch of `from`.
     at_least: u32,
     because: &'static str,
+    /// Whether every member must take a snapshot first, and the minor whose downgrade makes it do so. 3.5 writes v2 requests into
+    /// the log; 3.6 understands them; 3.7 panics when it starts on a log that still has them ("unmarshal should never fail"). What is
+    /// before a member's last snapshot is not read. Seen with 3.5.35, 3.6.16 and 3.7.3; etcd's upgrade guide does not say it.
+    snapshot_by: Option<Minor>,
 }
 
 /// Which etcd can follow which; one minor at a time. Source: etcd's upgrade guides for 3.6 and 3.7.
@@ -39,14 +43,21 @@ const PATHS: &[Path] = &[
         to: Minor(3, 6),
         at_least: 32,
         because: "older ones leave learners and removed members in the v2 store, and 3.6 finds them again (etcd #19557, #20793, #20967)",
+        snapshot_by: None,
     },
     Path {
         from: Minor(3, 6),
         to: Minor(3, 7),
         at_least: 11,
         because: "older ones refuse new members while one is down, and cannot be followed by 3.7",
+        snapshot_by: Some(Minor(3, 5)),
     },
 ];
+
+/// The minor by whose downgrade every member takes a snapshot, where one is needed before `from` is left for the next minor.
+pub(crate) fn snapshot_by(from: Minor) -> Option<Minor> {
+    PATHS.iter().find(|path| path.from == from)?.snapshot_by
+}
 
 /// A fault that was fixed.
 struct Fault {

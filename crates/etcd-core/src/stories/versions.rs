@@ -22,6 +22,8 @@ fn an_upgrade_moves_followers_first_and_the_leader_last() {
     model.edit(|spec| spec.version = "3.7.3".into());
     expect![[r#"
         Upgrade 3.7.3
+          enable the downgrade to 3.5
+          cancel the downgrade to 3.5
           restart the pod of member 2: it is to run 3.7.3
           restart the pod of member 3: it is to run 3.7.3
           move the leader from member 1 to member 2
@@ -29,6 +31,22 @@ fn an_upgrade_moves_followers_first_and_the_leader_last() {
         rest
         Healthy: 3 of 3 members serve etcd 3.7.3"#]]
     .assert_eq(&model.story());
+}
+
+#[test]
+fn an_upgrade_that_is_taken_back_while_snapshots_are_taken_leaves_no_downgrade_behind() {
+    let mut model = Model::running(3, "3.6.16");
+    model.edit(|spec| spec.version = "3.7.3".into());
+    while model.etcd.downgrade.is_none() {
+        model.reconcile();
+    }
+    model.edit(|spec| spec.version = "3.6.16".into());
+    expect![[r#"
+        Downgrade 3.6.16
+          cancel the downgrade to 3.5
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+    assert_eq!((model.etcd.downgrade, model.versions()), (None, vec!["3.6.16".to_owned(); 3]));
 }
 
 #[test]
