@@ -44,8 +44,10 @@ check: setup ## Everything CI checks besides the tests: format, lints, docs, gen
 bench: setup ## Measure against kube_runtime on the same objects in the same run
 	cargo bench --package bench
 
-campaign: setup ## Every crash and every stale read of every scenario, in full
-	CAPSTAN_CAMPAIGN=full cargo test --workspace --quiet campaign
+campaign: setup ## Every crash and every stale read of every scenario, and every scenario on the lab
+	CAPSTAN_CAMPAIGN=full cargo test --workspace --quiet -- campaign without_faults
+	@scripts/setup kubernetes
+	CAPSTAN_CAMPAIGN=full cargo xtask test-kubernetes --whole
 
 fuzz: setup ## Throw random bytes at what parses input (SECONDS_EACH=60)
 	@scripts/setup fuzz

@@ -33,8 +33,14 @@ const FILES: &[Generated] = &[
     Generated { path: "deploy/crds.yaml", make: |_| capstan(&["manifests", "crds"]) },
     Generated { path: "deploy/operator.yaml", make: |_| capstan(&["manifests", "operator"]) },
     Generated { path: "deploy/install.yaml", make: |_| capstan(&["manifests", "install"]) },
-    Generated { path: "deploy/monitoring/etcd-alerts.yaml", make: |_| capstan(&["manifests", "etcd-alerts"]) },
-    Generated { path: "deploy/monitoring/etcd-dashboard.json", make: |_| capstan(&["manifests", "etcd-dashboard"]) },
+    Generated {
+        path: "deploy/monitoring/etcd-alerts.yaml",
+        make: |_| capstan(&["manifests", "etcd-alerts"]),
+    },
+    Generated {
+        path: "deploy/monitoring/etcd-dashboard.json",
+        make: |_| capstan(&["manifests", "etcd-dashboard"]),
+    },
     Generated { path: "docs/kit.md", make: |now| block::refresh(now, &tour()?) },
 ];
 

@@ -45,7 +45,7 @@ struct Facts<'a> {
 }
 
 const CAUSES: &[Row] = &[
-    Row { fits: foreign_data, remedy: Remedy::Replace },
+    Row { fits: foreign_data, remedy: Remedy::ReplaceNow },
     Row { fits: claim_gone, remedy: Remedy::ReplaceNow },
     Row { fits: volume_lost, remedy: Remedy::ReplaceNow },
     Row { fits: volume_on_gone_node, remedy: Remedy::ReplaceNow },
@@ -93,7 +93,7 @@ pub(crate) fn of(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Cau
         && !identity.accepts(endpoint.cluster_id)
     {
         let what = format!("has the data of another cluster, {}", endpoint.cluster_id);
-        return Cause { what, remedy: Remedy::Replace };
+        return Cause { what, remedy: Remedy::ReplaceNow };
     }
     let found =
         CAUSES.iter().find_map(|row| (row.fits)(&facts).map(|what| Cause { what, remedy: row.remedy }));

@@ -11,7 +11,11 @@ use crate::{
 
 /// The word and the sentence.
 pub(crate) fn judge(case: &Case<'_>, deed: Option<&Deed>, refusals: &[Refusal]) -> (Phase, String) {
-    let (phase, message) = present(case, deed);
+    let (phase, mut message) = present(case, deed);
+    if case.picture.cluster.deleting {
+        let held = "its deletion waits: set spec.deletionPolicy.protection to false to let it go";
+        message = format!("{held}. {message}");
+    }
     // What cannot be carried out matters more than that all is well otherwise.
     match (phase, refusals.first()) {
         (Phase::Healthy | Phase::Degraded, Some(refusal)) => (phase, format!("{refusal}. {message}")),

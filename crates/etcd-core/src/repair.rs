@@ -144,14 +144,15 @@ pub(crate) fn recent(picture: &Picture, now: Timestamp) -> Vec<Timestamp> {
     all.filter(|time| now.duration_since(*time) < HOUR).collect()
 }
 
-/// A member that answers for another cluster: everything stops, and after a while it is replaced; its volume is kept.
+/// A member that answers for another cluster: what clients write there is lost. So nothing else is done, and it is replaced at once,
+/// if the others are enough; its volume is kept.
 pub(crate) fn stray(case: &Case<'_>) -> Verdict {
     let Some((serial, id)) = case.strays.first() else { return Verdict::Pass };
     let Some(seen) = case.members.get(serial).filter(|seen| seen.listed.is_some()) else {
         return Verdict::Pass;
     };
-    let cause = Cause { what: format!("has the data of another cluster, {id}"), remedy: Remedy::Replace };
-    after(case, seen, case.wanted.remediation.replace_after, &cause, replace)
+    let cause = Cause { what: format!("has the data of another cluster, {id}"), remedy: Remedy::ReplaceNow };
+    replace(case, seen, &cause)
 }
 
 fn since(then: Timestamp, now: Timestamp) -> Duration {

@@ -45,7 +45,8 @@ fn an_upgrade_that_is_taken_back_while_snapshots_are_taken_leaves_no_downgrade_b
         Downgrade 3.6.16
           cancel the downgrade to 3.5
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     assert_eq!((model.etcd.downgrade, model.versions()), (None, vec!["3.6.16".to_owned(); 3]));
 }
 
@@ -297,7 +298,8 @@ fn a_whole_image_goes_with_the_version_that_is_asked_for() {
           move the leader from member 1 to member 2
           restart the pod of member 1: it is to run 3.6.16
         rest
-        Healthy: 3 of 3 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
     let mut model = Model::running(3, "3.5.21");
     model.edit(image);
     expect![[r#"

@@ -242,7 +242,7 @@ pub(crate) fn is_true(object: &EtcdCluster, kind: &str) -> bool {
 }
 
 /// Whether those that take long are wanted as well.
-#[expect(clippy::disallowed_methods, reason = "how `cargo xtask campaign` asks for all of them")]
+#[expect(clippy::disallowed_methods, reason = "how `make campaign` asks for all of them")]
 pub(crate) fn in_campaign() -> bool {
     std::env::var_os("CAPSTAN_CAMPAIGN").is_some()
 }

@@ -10,7 +10,8 @@ use crate::{
     cluster::{Cluster, Clusters as _, member_of, restarts, spec},
     damage::{self, serial},
     ground::{self, Signal},
-    patience::{LONG, PATIENCE},
+    load::Load,
+    patience::{LONG, PATIENCE, until, when},
     world::scenario,
 };
 
@@ -125,17 +126,26 @@ async fn an_empty_data_directory_never_founds_a_second_cluster() {
 async fn another_clusters_data_does_not_come_in() {
     scenario(async |world| {
         let (cluster, other) = (world.cluster("db"), world.cluster("other"));
-        cluster.create(impatient()).await;
+        cluster.create(spec(3, "3.6.16")).await;
         other.run(1, "3.6.16").await;
         cluster.is_well(3, "3.6.16", PATIENCE).await;
         let id = cluster.status().await.cluster_id;
-        let load = cluster.load().await;
         let (pod, of) = (cluster.follower().await, other.leader().await);
+        // Until it is stopped, etcd itself answers there for the other cluster, and nobody can keep clients from believing it.
+        let mut place = cluster.place().await.unwrap();
+        place.labels = format!("{},etcd.capstan.dev/member!={}", place.labels, member_of(&pod));
+        let load = Load::on(world, place).await;
         damage::foreign(&cluster, &pod, &other, &of).await;
-        noticed(&cluster).await;
+        let began = Instant::now();
+        until("it is stopped", PATIENCE, async || {
+            let pods = cluster.pods().await;
+            when(pods.iter().all(|it| it.uid() != pod.uid()), pods.len())
+        })
+        .await;
+        println!("    another cluster's data was served for {:.1} s at most", began.elapsed().as_secs_f32());
         is_replaced(&cluster, &pod, LONG).await;
         assert_eq!(cluster.status().await.cluster_id, id);
-        load.stop("another cluster's data").await;
+        load.stop("another cluster's data").await.nothing_failed();
         cluster.members_agree().await;
         other.is_well(1, "3.6.16", PATIENCE).await;
     })
