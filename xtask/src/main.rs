@@ -12,7 +12,7 @@ mod invariants;
 mod lab;
 mod phases;
 mod release;
-mod tests;
+mod suite;
 mod tree;
 
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         commands::Run::Lab(command) => lab::run(command),
         commands::Run::Image => image::run(&lab::Timed::start()),
         commands::Run::Demo(options) => demo::run(&options),
-        commands::Run::Test { only } => tests::run(&only),
+        commands::Run::Test { only } => suite::run(&only),
         commands::Run::TestKubernetes(options) => phases::run(&options),
         commands::Run::Generate { check: false } => generate::run(generate::Mode::Write),
         commands::Run::Generate { check: true } => generate::run(generate::Mode::Check),

@@ -8,6 +8,7 @@ use etcd_types::OperationKind;
 use crate::{
     DowngradeAction, Step, Template, Version, Why,
     case::{Case, Health, Seen},
+    cause::Remedy,
     identity, leave,
     quorum::{self, Hindrance},
     rule::{Deed, LOOK, Verdict, on_record},
@@ -364,7 +365,11 @@ fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> D
 /// Who has what is asked for, and does not serve with it, while others serve with what was before.
 fn failed(case: &Case<'_>) -> Option<String> {
     let it = case.voters().find(|seen| {
-        let Health::Down(_) = &seen.health else { return false };
+        let Health::Down(cause) = &seen.health else { return false };
+        // Who is on its way up has not failed.
+        if cause.remedy == Remedy::Wait {
+            return false;
+        }
         let asked = last(case, seen).into_iter().chain(own_version(seen).map(|own| at(case, seen, own)));
         asked.into_iter().any(|asked| Some(asked.fingerprint()) == seen.running())
     })?;

@@ -97,7 +97,8 @@ fn the_data_of_another_cluster_stops_everything_else_and_is_replaced_at_once() {
           add member 6 as a learner
           promote member 6
         rest
-        Healthy: 5 of 5 members serve etcd 3.6.16"#]].assert_eq(&model.story());
+        Healthy: 5 of 5 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
 }
 
 /// They are looked for in the message: `kubectl get` shows a cluster that is deleted and stays.

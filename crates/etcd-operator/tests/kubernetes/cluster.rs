@@ -9,7 +9,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Condition,
 };
 use kube::{
-    Api, ResourceExt as _,
+    Api, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
@@ -197,7 +197,7 @@ impl Cluster<'_> {
     }
 
     pub(crate) async fn claim_names(&self) -> BTreeSet<String> {
-        self.claims().await.iter().map(|claim| claim.name_any()).collect()
+        self.claims().await.iter().map(ResourceExt::name_any).collect()
     }
 
     pub(crate) async fn delete_pod(&self, pod: &Pod) {

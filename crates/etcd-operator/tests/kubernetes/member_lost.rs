@@ -18,7 +18,7 @@ use crate::{
 /// Three members; a broken one is replaced after seconds instead of minutes.
 fn impatient() -> Value {
     let mut spec = spec(3, "3.6.16");
-    spec["remediation"] = json!({"restartAfter": "15s", "replaceAfter": "15s"});
+    spec["remediation"] = json!({"restartAfter": "20s", "replaceAfter": "30s"});
     spec
 }
 

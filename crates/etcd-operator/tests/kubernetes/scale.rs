@@ -1,7 +1,7 @@
 //! Scaled: learner first, leader never removed without handing over; and nobody notices.
 
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
-use kube::ResourceExt as _;
+use kube::ResourceExt;
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -110,7 +110,7 @@ async fn volumes_of_those_that_left_go_when_the_user_said_so() {
         let stays = member_of(&members[0].pod);
         until("only the volume in use is left", PATIENCE, async || {
             let claims: Vec<String> =
-                world.list::<PersistentVolumeClaim>("").await.iter().map(|it| it.name_any()).collect();
+                world.list::<PersistentVolumeClaim>("").await.iter().map(ResourceExt::name_any).collect();
             when(claims == [stays.clone()], claims)
         })
         .await;

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    cluster::{Clusters as _, is_current, member_of, spec},
+    cluster::{Clusters as _, in_campaign, is_current, member_of, spec},
     ground::{CutOff, Unplugged},
     operator,
     patience::{Beside, LONG, PATIENCE, until, when},
@@ -80,14 +80,16 @@ async fn operators_that_die_every_five_seconds_end_where_others_do() {
         upgraded.patch(json!({"version": "3.6.16"})).await;
         scaled.is_well(5, "3.6.16", LONG).await;
         upgraded.is_well(3, "3.6.16", LONG).await;
-        scaled.patch(json!({"size": 1})).await;
-        upgraded.patch(json!({"version": "3.7.3"})).await;
-        scaled.is_well(1, "3.6.16", LONG).await;
-        upgraded.is_well(3, "3.7.3", LONG).await;
+        if in_campaign() {
+            scaled.patch(json!({"size": 1})).await;
+            upgraded.patch(json!({"version": "3.7.3"})).await;
+            scaled.is_well(1, "3.6.16", LONG).await;
+            upgraded.is_well(3, "3.7.3", LONG).await;
+        }
         let killed = killer.stop();
         println!("    {} operators were killed in {:.0} s", killed.len(), began.elapsed().as_secs_f32());
         assert!(killed.len() >= 3, "hardly any trouble: {killed:?}");
-        for (load, what) in loads.into_iter().zip(["scaled 3→5→1", "upgraded 3.5→3.6→3.7"]) {
+        for (load, what) in loads.into_iter().zip(["scaled", "upgraded"]) {
             load.stop(&format!("operators die, {what}")).await.nothing_failed();
         }
         scaled.members_agree().await;

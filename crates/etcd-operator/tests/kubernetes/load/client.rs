@@ -15,12 +15,14 @@ use etcd_api::{
 };
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
-use tokio::time::Instant;
+use tokio::time::{Instant, interval};
 
 use crate::world::World;
 
 /// What a client gives each try.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// How long after the first try the second one is made, at the soonest: while leadership is handed over, etcd drops what it is asked.
+const BACKOFF: Duration = Duration::from_millis(200);
 /// How long an endpoint that failed is not the first choice.
 const SHUN: Duration = Duration::from_secs(1);
 
@@ -120,14 +122,17 @@ impl Endpoints {
         pods
     }
 
-    /// With one retry, at another endpoint if there is one.
+    /// With one retry, a moment later and at another endpoint if there is one.
     pub(crate) async fn ask(&self, request: &Request) -> Result<Answer, String> {
         let pods = self.in_order();
         let (Some(first), Some(second)) = (pods.first(), pods.get(1).or(pods.first())) else {
             return Err("no endpoint is known".to_owned());
         };
         let mut complaints = Vec::new();
+        let mut pace = interval(BACKOFF);
         for (tries, pod) in [(1, first), (2, second)] {
+            // At once the first time.
+            pace.tick().await;
             match self.ask_one(pod, request).await {
                 Ok((revision, value)) => return Ok(Answer { revision, value, tries }),
                 Err(error) => {
