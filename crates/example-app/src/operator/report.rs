@@ -282,8 +282,15 @@ fn backups(world: &World, mut known: BackupStatus) -> BackupStatus {
 /// Whether the last backup that ended did so well; nothing when none are wanted.
 fn backed_up(world: &World) -> Option<Condition> {
     world.app.spec.backup.as_ref().filter(|backup| backup.enabled)?;
-    let ended = backup_jobs(world).map(|job| (begun(job), kit::run(job, &world.pods)));
-    let last = ended.filter(|(_, run)| !matches!(run, Run::Running(_))).max_by_key(|(begun, _)| *begun);
+    // Kubernetes may count a pod as done some time before it says when the Job was: not before there is something to name.
+    let is_over = |job: &Job, run: &Run| match run {
+        Run::Running(_) => false,
+        Run::Succeeded(_) => job.status.as_ref().is_some_and(|status| status.completion_time.is_some()),
+        Run::Failed { .. } => true,
+    };
+    let runs = backup_jobs(world).map(|job| (job, kit::run(job, &world.pods)));
+    let ended = runs.filter(|(job, run)| is_over(job, run)).map(|(job, run)| (begun(job), run));
+    let last = ended.max_by_key(|(begun, _)| *begun);
     let known = world.app.status.as_ref().and_then(|status| status.backup.as_ref()?.last_backup_time.clone());
     Some(match (last, known) {
         (Some((_, Run::Failed { message, .. })), _) => {

@@ -165,7 +165,10 @@ impl App<'_> {
         let done = self
             .until(&format!("the backup {request} is made"), LONG, |app| {
                 let status = app.status.as_ref().unwrap();
-                let made = status.backup.as_ref().is_some_and(|it| it.request.as_deref() == Some(request));
+                let made = status
+                    .backup
+                    .as_ref()
+                    .is_some_and(|it| it.request.as_deref() == Some(request) && it.last_backup.is_some());
                 status.operation.is_none() && made
             })
             .await;
