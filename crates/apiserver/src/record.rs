@@ -43,6 +43,29 @@ impl Recorded {
         self.verb.is_some_and(Verb::is_write)
     }
 
+    /// The request as HTTP has it, method and path; nothing for one that is about no resource.
+    pub fn http(&self) -> Option<(&'static str, String)> {
+        let method = match self.verb? {
+            Verb::Get | Verb::List | Verb::Watch => "GET",
+            Verb::Create => "POST",
+            Verb::Update => "PUT",
+            Verb::Patch => "PATCH",
+            Verb::Delete | Verb::DeleteCollection => "DELETE",
+        };
+        let place = match self.namespace.as_str() {
+            "" => String::new(),
+            namespace => format!("/namespaces/{namespace}"),
+        };
+        let parts = [&self.resource, &self.name, &self.subresource];
+        let path: String =
+            parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("/{part}")).collect();
+        let root = match self.group.as_str() {
+            "" => "/api".to_owned(),
+            group => format!("/apis/{group}"),
+        };
+        Some((method, format!("{root}/v1{place}{path}?{}", self.query)))
+    }
+
     /// `verb group/resource/subresource namespace/name`: short enough for a test's message.
     pub fn told(&self) -> String {
         let verb = self.verb.map_or("get", Verb::as_str);

@@ -5,7 +5,6 @@
 mod notes;
 mod world;
 
-use apiserver::Verb;
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{PersistentVolumeClaim, Secret, Service},
@@ -272,23 +271,6 @@ fn no_right_is_missing_and_none_is_left_unused() {
 }
 
 fn request(recorded: &apiserver::Recorded) -> Option<access::Request> {
-    let method = match recorded.verb? {
-        Verb::Get | Verb::List | Verb::Watch => "GET",
-        Verb::Create => "POST",
-        Verb::Update => "PUT",
-        Verb::Patch => "PATCH",
-        Verb::Delete | Verb::DeleteCollection => "DELETE",
-    };
-    let place = match recorded.namespace.as_str() {
-        "" => String::new(),
-        namespace => format!("/namespaces/{namespace}"),
-    };
-    let parts = [&recorded.resource, &recorded.name, &recorded.subresource];
-    let path: String =
-        parts.into_iter().filter(|part| !part.is_empty()).map(|part| format!("/{part}")).collect();
-    let root = match recorded.group.as_str() {
-        "" => "/api".to_owned(),
-        group => format!("/apis/{group}"),
-    };
-    access::Request::parse(method, &format!("{root}/v1{place}{path}?{}", recorded.query))
+    let (method, path) = recorded.http()?;
+    access::Request::parse(method, &path)
 }
