@@ -4,7 +4,10 @@
 //! benches/watch.rs ── starts itself anew for each measurement ──► runs: objects ─► server ─► kit_side | peer_side
 //!        └── report: table, ratios, targets                         └── measure: memory and CPU time of that process
 //! ```
+//!
+//! `benches/fleet.rs` measures the etcd operator with hundreds of clusters (`fleet.rs`).
 
+pub mod fleet;
 pub mod kit_side;
 pub mod measure;
 pub mod objects;

@@ -21,9 +21,18 @@ pub fn forget_peak() -> Result<()> {
 
 /// The CPU time of all threads that are alive.
 pub fn cpu() -> Result<Duration> {
+    cpu_of("")
+}
+
+/// The CPU time of the threads that are alive, and whose name begins so.
+pub fn cpu_of(name: &str) -> Result<Duration> {
     let mut nanoseconds = 0;
     for thread in fs::read_dir("/proc/self/task")? {
-        let path = thread?.path().join("schedstat");
+        let path = thread?.path();
+        if !fs::read_to_string(path.join("comm"))?.starts_with(name) {
+            continue;
+        }
+        let path = path.join("schedstat");
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         nanoseconds += first_number(&text).context("schedstat begins with no number")?;
     }

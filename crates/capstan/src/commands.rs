@@ -35,7 +35,7 @@ pub(crate) enum Run {
     Etcd(crate::etcd::Etcd),
     /// The application of the worked example: what its operator runs in pods.
     ExampleApp {
-        #[command(subcommand)]
+        #[command(flatten)]
         command: example_app::app::Command,
     },
 }

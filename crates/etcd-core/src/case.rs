@@ -9,6 +9,7 @@ use crate::{
     ClaimState, ClusterId, Endpoint, Listed, Member, MemberId, Names, Permit, Picture, Serial, Template,
     Version,
     cause::{self, Cause},
+    data,
     identity::Identity,
     quorum::{self, Hindrance, Voter, Voters},
     validate::Wanted,
@@ -43,7 +44,9 @@ pub(crate) struct Seen<'a> {
     pub(crate) health: Health,
     /// Since when it has been healthy, or not.
     pub(crate) since: Timestamp,
-    /// The version whose data it has: what it runs, or was last seen to run.
+    /// The version that it runs, or was last seen to run.
+    pub(crate) ran: Option<Version>,
+    /// The version whose data it has: the one it ran, or a later one that it may have been started with (`data.rs`).
     pub(crate) version: Option<Version>,
 }
 
@@ -93,9 +96,16 @@ impl<'a> Case<'a> {
             serves: seen.health == Health::Serving,
             down: matches!(seen.health, Health::Down(_) | Health::CatchingUp(_)),
             since: seen.endpoint.and_then(|endpoint| endpoint.since),
+            ready_since: seen.since,
         });
         let strangers = self.strangers.iter().filter(|member| !member.learner);
-        let others = strangers.map(|member| Voter { id: member.id, serves: false, down: false, since: None });
+        let others = strangers.map(|member| Voter {
+            id: member.id,
+            serves: false,
+            down: false,
+            since: None,
+            ready_since: self.now,
+        });
         Voters(ours.chain(others).collect())
     }
 
@@ -183,7 +193,7 @@ impl<'a> Seen<'a> {
         let endpoint =
             answer.and_then(|answer| answer.as_ref().ok()).filter(|it| identity.accepts(it.cluster_id));
         let known = status_of(picture, &names.member(serial));
-        let version = endpoint
+        let ran = endpoint
             .and_then(|endpoint| endpoint.version)
             .or_else(|| known?.version.as_deref()?.parse().ok())
             .or_else(|| objects.claim.as_ref()?.version)
@@ -195,7 +205,8 @@ impl<'a> Seen<'a> {
             endpoint,
             health: Health::Starting(String::new()),
             since: now,
-            version,
+            ran,
+            version: ran,
         };
         seen.health = health(&seen, picture, identity);
         let was = known.filter(|known| known.healthy == seen.is_healthy());
@@ -258,7 +269,9 @@ pub(crate) fn look<'a>(
     let seen = |serial: Serial| {
         (serial, Seen::new(serial, picture, &names, by_serial.get(&serial).copied(), identity, now))
     };
-    all.into_iter().map(seen).collect()
+    let mut members: BTreeMap<_, _> = all.into_iter().map(seen).collect();
+    data::judge(&mut members, picture.etcd.members.is_some());
+    members
 }
 
 /// The names of a picture's cluster. Whether members speak TLS is what they were made with, if there are any.

@@ -81,6 +81,13 @@ const NO_IMAGE: &[&str] =
     &["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"];
 const NO_CONTAINER: &[&str] = &["CreateContainerConfigError", "CreateContainerError", "RunContainerError"];
 
+/// The levels of a line in etcd's log after which it ends. Source: go.uber.org/zap.
+const FATAL: &[&str] = &["fatal", "panic", "dpanic"];
+/// How the Go runtime begins what it says at the end.
+const PANICS: &[&str] = &["panic:", "fatal error:", "runtime:"];
+/// More than that nobody reads in a status.
+const MOST_WORDS: usize = 160;
+
 /// How many restarts are a loop.
 const LOOP: u32 = 3;
 
@@ -164,6 +171,12 @@ fn no_image(facts: &Facts<'_>) -> Option<String> {
     waits(facts, NO_IMAGE, "cannot get its image")
 }
 
+/// Whether there is no image to make its container from: nothing of it has ever run in this pod.
+pub(crate) fn lacks_image(pod: &Pod) -> bool {
+    let waiting = pod.waiting.as_ref().is_some_and(|waiting| NO_IMAGE.contains(&waiting.reason.as_str()));
+    waiting && !pod.running && pod.restarts == 0 && pod.last_exit.is_none()
+}
+
 fn no_container(facts: &Facts<'_>) -> Option<String> {
     waits(facts, NO_CONTAINER, "cannot make its container")
 }
@@ -200,9 +213,27 @@ fn unschedulable(facts: &Facts<'_>) -> Option<String> {
 fn crashing(facts: &Facts<'_>) -> Option<String> {
     let pod = facts.pod?;
     let exit = pod.last_exit.as_ref().filter(|_| pod.restarts >= LOOP)?;
-    let last = exit.message.lines().last().unwrap_or_default();
-    let last: String = last.chars().take(160).collect();
-    Some(format!("keeps crashing (exit code {}): {last}", exit.code))
+    Some(format!("keeps crashing (exit code {}): {}", exit.code, last_words(&exit.message)))
+}
+
+/// What of the end of a log says why it is the end. etcd logs a line of JSON, and a panic ends with the stacks of all goroutines: so
+/// the last line that is fatal, else where the panic begins, else the last one.
+fn last_words(log: &str) -> String {
+    let lines = || log.lines().map(str::trim).filter(|line| !line.is_empty());
+    let says = |line: &str, name: &str| -> Option<String> {
+        let line: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(line.get(name)?.as_str()?.to_owned())
+    };
+    let is_fatal = |line: &&str| says(line, "level").is_some_and(|level| FATAL.contains(&level.as_str()));
+    let panics = |line: &&str| PANICS.iter().any(|words| line.starts_with(words));
+    let line = lines().rfind(is_fatal).or_else(|| lines().find(panics)).or_else(|| lines().next_back());
+    let line = line.unwrap_or_default();
+    let words = match (says(line, "msg"), says(line, "error")) {
+        (Some(message), Some(error)) => format!("{message}: {error}"),
+        (Some(message), None) => message,
+        (None, _) => line.to_owned(),
+    };
+    words.chars().take(MOST_WORDS).collect()
 }
 
 fn not_running_yet(facts: &Facts<'_>) -> Option<String> {
@@ -215,4 +246,37 @@ fn silent(_: &Facts<'_>) -> Option<String> {
 
 fn says(exit: &Exit, what: &[&str]) -> bool {
     what.iter().any(|words| exit.message.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::last_words;
+
+    #[test]
+    fn what_ended_a_process_is_told_and_not_where_its_stack_ended() {
+        let cases = [
+            ("a\nb\n\n", "b"),
+            ("", ""),
+            (
+                "{\"level\":\"info\",\"msg\":\"starting\"}\n{\"level\":\"fatal\",\"caller\":\"etcdmain/etcd.go:204\",\"msg\":\"discovery failed\",\"error\":\"member count is unequal\",\"stacktrace\":\"go…\"}",
+                "discovery failed: member count is unequal",
+            ),
+            (
+                "{\"level\":\"panic\",\"msg\":\"tocommit(9) is out of range [lastIndex(0)]\"}\npanic: tocommit(9) is out of range\n\ngoroutine 1 [running]:\nmain.main()\n\t/go/main.go:9 +0x1d",
+                "tocommit(9) is out of range [lastIndex(0)]",
+            ),
+            (
+                "panic: runtime error: index out of range\n\ngoroutine 7 [running]:\nmain.f(0x1)\n\t/a.go:3",
+                "panic: runtime error: index out of range",
+            ),
+            (
+                "etcd: error verifying flags, unknown flag: --x. See 'etcd --help'.",
+                "etcd: error verifying flags, unknown flag: --x. See 'etcd --help'.",
+            ),
+        ];
+        for (log, expected) in cases {
+            assert_eq!(last_words(log), expected);
+        }
+        assert_eq!(last_words(&"x".repeat(500)).len(), 160);
+    }
 }

@@ -10,6 +10,7 @@ use crate::{
     quorum::quorum,
     roll,
     rule::Deed,
+    volumes,
 };
 
 /// Whether it is the case.
@@ -128,8 +129,10 @@ whys! {
     Valid,
     /// A field of the spec cannot be carried out; the message names it, and what to set instead. What runs stays as it is.
     Refused,
-    /// An object of this name belongs to somebody else.
-    NotOurs,
+    /// Every volume has the size that the spec asks for, or more.
+    SizeAsAsked,
+    /// Volumes grow to the size that the spec asks for; the message names them, with what Kubernetes says.
+    VolumesGrow,
     /// The user asked to leave it alone.
     Paused,
     /// The object is being deleted.
@@ -167,6 +170,7 @@ const CONDITIONS: &[Row] = &[
     Row { kind: "SpecValid", judge: spec_valid },
     Row { kind: "TLSValid", judge: tls_valid },
     Row { kind: "SpaceOK", judge: space_ok },
+    Row { kind: "VolumesReady", judge: volumes_ready },
     Row { kind: "NoCorruption", judge: no_corruption },
     Row { kind: "ClusterIDConsistent", judge: cluster_id_consistent },
     Row { kind: "VersionSupported", judge: version_supported },
@@ -278,11 +282,17 @@ fn quorum_safe(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     }
 }
 
-fn spec_valid(case: &Case<'_>, _: Option<&Deed>, refusals: &[Refusal]) -> Judgement {
-    match (refusals.is_empty(), case.picture.blocked.first()) {
-        (_, Some(blocked)) => (Truth::False, Why::NotOurs, blocked.clone()),
-        (true, None) => (Truth::True, Why::Valid, "the spec can be carried out".into()),
-        (false, None) => (Truth::False, Why::Refused, sentences(refusals)),
+fn spec_valid(_: &Case<'_>, _: Option<&Deed>, refusals: &[Refusal]) -> Judgement {
+    match refusals.is_empty() {
+        true => (Truth::True, Why::Valid, "the spec can be carried out".into()),
+        false => (Truth::False, Why::Refused, sentences(refusals)),
+    }
+}
+
+fn volumes_ready(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
+    match volumes::growing(case) {
+        Some(growing) => (Truth::False, Why::VolumesGrow, growing),
+        None => (Truth::True, Why::SizeAsAsked, "every volume has the size that is asked for".into()),
     }
 }
 

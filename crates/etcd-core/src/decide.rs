@@ -12,13 +12,14 @@ use crate::{
     Claim, ClaimState, ClaimWish, ClusterId, Latch, MemberWish, Objects, Picture, Plan, Refusal, Serial,
     Step, Version,
     case::{self, Case, Seen},
-    conditions, found, hand_over,
+    conditions, data, found, hand_over,
     identity::{self, Identity},
     join, leave, phase,
     quorum::quorum,
     repair, report, roll,
     rule::{Deed, Verdict},
     validate::{self, Running},
+    volumes,
 };
 
 type Rule = fn(&Case<'_>) -> Verdict;
@@ -70,11 +71,11 @@ pub fn decide(picture: &Picture, now: Timestamp) -> Plan {
     let Some(wanted) = judged.wanted.filter(|_| adopted.is_ok()) else {
         return unbegun(picture, &identity, refusals, hold);
     };
-    if identity.cluster_id.is_none() && picture.blocked.is_empty() && !picture.spec.paused {
+    if identity.cluster_id.is_none() && !picture.spec.paused {
         found::choose(&mut identity, picture, wanted.size);
     }
     let case = Case::new(picture, &wanted, identity, now);
-    if picture.spec.paused || !picture.blocked.is_empty() {
+    if picture.spec.paused {
         let outcome = Outcome { deed: None, acts: false, wake: None };
         return plan(&case, None, outcome, refusals, hold);
     }
@@ -239,7 +240,8 @@ fn running<'a>(
     let listed = picture.etcd.members.is_some();
     let is_member = |seen: &&Seen<'_>| !listed || seen.has_started();
     let own = seen.values().filter(is_member).filter_map(|seen| seen.version);
-    let taken = adopted.iter().flat_map(|claims| claims.values()).filter_map(|claim| claim.version);
+    let taken =
+        adopted.iter().flat_map(|claims| claims.values().filter_map(|claim| data::of_adopted(claim, claims)));
     let versions: Vec<Version> = own.chain(taken).collect();
     let begun = latched || !versions.is_empty();
     let template = seen.values().find_map(Seen::recorded).filter(|_| begun);
@@ -251,7 +253,11 @@ fn running<'a>(
     let target = rolling.and_then(|operation| operation.target.parse().ok());
     let voters = seen.values().filter(|seen| seen.listed.is_some_and(|listed| !listed.learner)).count();
     let size = if listed { voters } else { picture.members.len() };
-    Running { versions, template, target, begun, size }
+    let in_use = |claim: &&Claim| claim.ours && claim.state == ClaimState::Member;
+    let own = seen.values().filter(|seen| !listed || seen.listed.is_some());
+    let own = own.filter_map(|seen| seen.objects.claim.as_ref()).filter(in_use);
+    let claims = own.chain(adopted.iter().flat_map(|claims| claims.values().copied())).collect();
+    Running { versions, template, target, begun, size, claims }
 }
 
 /// What must be there.
@@ -306,7 +312,8 @@ fn members(case: &Case<'_>, deed: Option<&Deed>, adopted: &BTreeMap<Serial, &Cla
     let known = case.members.values().filter(|seen| seen.is_member(case)).filter_map(wish);
     let back = adopted.iter().filter(|(serial, _)| !case.members.contains_key(serial)).filter_map(
         |(serial, claim)| {
-            let version = claim.version.or_else(|| case.wanted.version.map(|(version, _)| version))?;
+            let version = data::of_adopted(claim, adopted)
+                .or_else(|| case.wanted.version.map(|(version, _)| version))?;
             let template = case.wanted.template(version, crate::Start::Started);
             Some(MemberWish { serial: *serial, template, voter: true })
         },
@@ -322,13 +329,18 @@ fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &C
         let first = seen.is_none_or(|seen| seen.objects.stateful_set.is_none());
         let newcomer = seen.is_some_and(|seen| seen.listed.is_some() && !seen.has_started());
         let voter = seen.is_none_or(|seen| seen.listed.is_none_or(|listed| !listed.learner));
-        let ran = seen.and_then(|seen| seen.version).or_else(|| adopted.get(&wish.serial)?.version);
+        let adopted = adopted.get(&wish.serial).copied();
+        let ran = seen.and_then(|seen| seen.ran).or_else(|| adopted?.version);
         ClaimWish {
             serial: wish.serial,
             create: (founding && first) || (newcomer && (first || !voter)),
             detached: None,
             cluster_id: case.identity.cluster_id,
             version: ran,
+            started: Some(data::to_remember(seen, adopted, wish.template.version)),
+            resize: seen
+                .and_then(|seen| seen.objects.claim.as_ref())
+                .and_then(|claim| volumes::resize(claim, &case.wanted.storage)),
         }
     };
     let left = case.members.values().filter(|seen| {
@@ -346,7 +358,9 @@ fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &C
         create: false,
         detached: Some(case.now),
         cluster_id: case.identity.cluster_id,
-        version: seen.version,
+        version: seen.ran,
+        started: seen.objects.claim.as_ref().and_then(|claim| claim.started),
+        resize: None,
     });
     members.iter().map(of_member).chain(of_left).collect()
 }

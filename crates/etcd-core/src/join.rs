@@ -17,6 +17,10 @@ use crate::{
 /// How soon to ask again whether a learner has caught up. Source: the leader knows; it says "not in sync" until then.
 const PROMOTE_AGAIN: Duration = Duration::from_millis(300);
 
+/// When to begin to ask etcd for another member: it takes one [`SETTLE`] after its members have found each other, which they have
+/// before we have found them. It says "unhealthy" until then, and is asked again.
+const NEARLY: Duration = SETTLE.saturating_sub(Duration::from_millis(1500));
+
 /// The step in which a number is on record, and etcd may not have heard of it yet.
 const ADDING: &str = "Adding";
 
@@ -63,7 +67,7 @@ pub(crate) fn grow(case: &Case<'_>) -> Verdict {
         let why = "too few members serve to add another one";
         return Verdict::Do(deed.saying(why).look_again(LOOK, why));
     }
-    if let Some((_, wait)) = case.voters.unsettled(case.now) {
+    if let Some((_, wait)) = case.voters.unsettled(NEARLY, case.now) {
         let why =
             format!("etcd takes a new member when all others have been connected for {} s", SETTLE.as_secs());
         return Verdict::Do(deed.look_again(wait, why));

@@ -10,7 +10,7 @@ use crate::{
     ClaimPhase, NodeState, Serial, Step,
     case::{Case, Health, Seen},
     join,
-    quorum::may_leave,
+    quorum::{SETTLE, may_leave},
     rule::{Deed, LOOK, Verdict, on_record},
     text::members,
 };
@@ -116,12 +116,13 @@ pub(crate) fn remove(case: &Case<'_>, seen: &Seen<'_>, deed: Deed, why: &str) ->
     Verdict::Do(deed.step(step))
 }
 
-/// Hands the leadership to whoever serves, is preferred, and is furthest.
+/// Hands the leadership to whoever serves, is preferred, has not just come back, and is furthest.
 pub(crate) fn heir(case: &Case<'_>, from: Serial, preferred: impl Fn(&Seen<'_>) -> bool) -> Option<Step> {
     let candidates = case.voters().filter(|seen| seen.serial != from && seen.health == Health::Serving);
+    let unsettled = case.voters.unsettled(SETTLE, case.now).map(|(id, _)| id);
     let to = candidates.max_by_key(|seen| {
         let applied = seen.endpoint.map_or(0, |endpoint| endpoint.raft_applied_index);
-        (preferred(seen), applied, Reverse(seen.serial))
+        (preferred(seen), unsettled != Some(seen.id()), applied, Reverse(seen.serial))
     })?;
     Some(Step::MoveLeader { from, to: to.serial, to_id: to.id() })
 }

@@ -15,8 +15,10 @@
 //! | `decide.rs`, `rule.rs` | the rules in their order; what a rule says, and how that becomes an operation on record |
 //! | `case.rs`, `cause.rs` | who is a member, who serves; why somebody does not, and what helps |
 //! | `quorum.rs` | may this member go down, may that one leave? |
+//! | `data.rs` | which version's data a member may have, seen or not |
 //! | `identity.rs`, `found.rs`, `join.rs`, `leave.rs` | `new` or `existing`; the ways in and out |
 //! | `repair.rs`, `roll.rs`, `hand_over.rs` | restart and replace; other settings, other versions, and back; another leader, on request |
+//! | `volumes.rs` | which claims grow; what of `spec.storage` is refused |
 //! | `report.rs`, `phase.rs`, `conditions.rs` | what people read |
 //! | `names.rs`, `ids.rs`, `template.rs` | what things are called; what a member's pod is made from |
 //!
@@ -27,6 +29,7 @@
 mod case;
 mod cause;
 pub mod conditions;
+mod data;
 mod decide;
 pub mod flags;
 mod found;
@@ -48,6 +51,7 @@ mod template;
 pub mod text;
 pub mod validate;
 pub mod version;
+mod volumes;
 
 pub use conditions::{Condition, Truth, Why};
 pub use decide::decide;
@@ -68,5 +72,7 @@ pub use version::{Minor, Version};
 mod model;
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod released;
 #[cfg(test)]
 mod stories;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_types::{EtcdClusterSpec, EtcdClusterStatus};
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde_json::{Value, json};
 
 use self::etcd::{Disk, Etcd};
@@ -36,6 +37,8 @@ pub(crate) struct Model {
     pub(crate) dead_nodes: BTreeSet<String>,
     /// Whether the operator reaches the members.
     pub(crate) reachable: bool,
+    /// Whether the storage class lets volumes grow.
+    pub(crate) class_grows: bool,
     /// Whether nodes have room for pods.
     pub(crate) room: usize,
     pub(crate) certificate_problems: Vec<String>,
@@ -78,7 +81,10 @@ pub(crate) struct ClaimModel {
     pub(crate) state: ClaimState,
     pub(crate) cluster_id: Option<ClusterId>,
     pub(crate) version: Option<Version>,
+    pub(crate) started: Option<Version>,
     pub(crate) node: Option<String>,
+    pub(crate) asked: Quantity,
+    pub(crate) capacity: Option<Quantity>,
 }
 
 impl Model {
@@ -99,6 +105,7 @@ impl Model {
             bad_argument: None,
             dead_nodes: BTreeSet::new(),
             reachable: true,
+            class_grows: true,
             room: usize::MAX,
             certificate_problems: Vec::new(),
             upgrade_hold: None,
@@ -173,6 +180,7 @@ impl Model {
             self.boxes.entry(wish.serial).or_default().claim = Some(earlier);
         }
         let uid = self.fresh("claim");
+        let size = self.spec.storage.size.clone();
         let entry = self.boxes.entry(wish.serial).or_default();
         if entry.claim.is_none() && wish.create {
             let state = ClaimState::Member;
@@ -182,12 +190,18 @@ impl Model {
                 state,
                 cluster_id: None,
                 version: None,
+                started: None,
                 node: None,
+                asked: size,
+                capacity: None,
             });
         }
         if let Some(claim) = &mut entry.claim {
             claim.cluster_id = wish.cluster_id;
-            claim.version = wish.version;
+            (claim.version, claim.started) = (wish.version, wish.started);
+            if let Some(size) = &wish.resize {
+                claim.asked = size.clone();
+            }
             claim.state = wish.detached.map_or(ClaimState::Member, |since| ClaimState::Detached { since });
         }
     }

@@ -25,9 +25,6 @@ pub(crate) fn judge(case: &Case<'_>, deed: Option<&Deed>, refusals: &[Refusal]) 
 
 fn present(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
     let picture = case.picture;
-    if let Some(blocked) = picture.blocked.first() {
-        return (Phase::Invalid, blocked.clone());
-    }
     if picture.spec.paused {
         return (Phase::Paused, format!("spec.paused is set: nothing is changed. {}", health(case)));
     }

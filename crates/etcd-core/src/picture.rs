@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use etcd_types::{EtcdClusterSpec, EtcdClusterStatus};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::{Deserialize, Serialize};
 
 use crate::{ClusterId, MemberId, Serial, Template, Version};
@@ -35,8 +36,6 @@ pub struct Picture {
     pub upgrade_hold: Option<String>,
     /// The annotation [`MOVE_LEADER`](crate::MOVE_LEADER): the member that somebody wants to lead.
     pub move_leader: Option<String>,
-    /// What stands in the way of making objects, a sentence each: "Service db-client exists and is not ours …".
-    pub blocked: Vec<String>,
 }
 
 /// Which EtcdCluster it is.
@@ -157,7 +156,7 @@ pub enum NodeState {
 }
 
 /// A member's claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// `metadata.uid`, for preconditions.
     pub uid: String,
@@ -171,10 +170,22 @@ pub struct Claim {
     pub state: ClaimState,
     /// The annotation with the cluster ID whose data it holds.
     pub cluster_id: Option<ClusterId>,
-    /// The annotation with the last version that was started on it.
+    /// The annotation with the last version that its member was seen at.
     pub version: Option<Version>,
+    /// The annotation with the version that may have been started on it, seen or not.
+    pub started: Option<Version>,
     /// The one node that its volume can be used on, where that is so (local volumes).
     pub node: Option<Node>,
+    /// `spec.storageClassName`.
+    pub class: Option<String>,
+    /// How large a volume it asks for.
+    pub asked: Option<Quantity>,
+    /// How large its volume is.
+    pub capacity: Option<Quantity>,
+    /// Whether its class lets volumes grow.
+    pub can_grow: bool,
+    /// What Kubernetes says about its growth, if it is under way.
+    pub resizing: Option<String>,
 }
 
 /// `status.phase` of a claim.

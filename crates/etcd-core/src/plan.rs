@@ -7,6 +7,7 @@ use std::{fmt, time::Duration};
 
 use etcd_types::EtcdClusterStatus;
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use crate::{
     ClusterId, Latch, MemberId, Permit, Serial, Template, Version,
@@ -74,8 +75,12 @@ pub struct ClaimWish {
     pub detached: Option<Timestamp>,
     /// The cluster whose data it holds, once that is known.
     pub cluster_id: Option<ClusterId>,
-    /// The version that is started on it.
+    /// The version that its member was last seen at.
     pub version: Option<Version>,
+    /// The version that may be started on it from now on: on record before any pod of it can be.
+    pub started: Option<Version>,
+    /// How large a volume it is to ask for from now on; nothing when that stays as it is.
+    pub resize: Option<Quantity>,
 }
 
 /// The one step of a plan. Each names exactly what it was decided about, for preconditions.

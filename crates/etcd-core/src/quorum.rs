@@ -10,6 +10,10 @@ use crate::{MemberId, case::Health, text::seconds};
 /// (`HealthInterval` in server/etcdserver/server.go), and refuses new members before that.
 pub const SETTLE: Duration = Duration::from_secs(5);
 
+/// For how long a member's pod must have been ready before the next one may go: until then, Services and clients may not have
+/// found their way back to it.
+pub const READY: Duration = Duration::from_secs(2);
+
 /// How many of `voters` must agree.
 pub fn quorum(voters: usize) -> usize {
     voters / 2 + 1
@@ -24,8 +28,10 @@ pub struct Voter {
     pub serves: bool,
     /// Whether it is down for certain: its pod is not ready.
     pub down: bool,
-    /// Since when it has served; nothing if it has for as long as anybody knows.
+    /// Since when it has answered; nothing if it has for as long as anybody knows.
     pub since: Option<Timestamp>,
+    /// Since when its pod has been ready as well.
+    pub ready_since: Timestamp,
 }
 
 /// All voters of the live member list.
@@ -65,7 +71,7 @@ pub enum Hindrance {
     #[error("member {0} does not serve yet")]
     AnotherIsDown(MemberId),
     /// Somebody has just come back.
-    #[error("member {last} has served for less than {}", seconds(SETTLE))]
+    #[error("member {last} is back, and settles for {}", seconds(SETTLE))]
     TooSoonAfter {
         /// Who.
         last: MemberId,
@@ -90,14 +96,30 @@ impl Voters {
         self.serving() > quorum(self.0.len())
     }
 
-    /// Somebody who serves for less than [`SETTLE`], and how long to wait for that one.
-    pub fn unsettled(&self, now: Timestamp) -> Option<(MemberId, Duration)> {
-        let wait = |voter: &Voter| {
-            let for_so_long = Duration::try_from(now.duration_since(voter.since?)).unwrap_or_default();
-            SETTLE.checked_sub(for_so_long).filter(|wait| !wait.is_zero()).map(|wait| (voter.id, wait))
-        };
+    /// Somebody who answers for less than `settle`, and how long to wait for that one.
+    pub fn unsettled(&self, settle: Duration, now: Timestamp) -> Option<(MemberId, Duration)> {
+        let wait = |voter: &Voter| Some((voter.id, left(voter.since?, settle, now)?));
         self.0.iter().filter_map(wait).max_by_key(|(_, wait)| *wait)
     }
+
+    /// Somebody whom clients may not have found again yet.
+    fn just_back(&self, now: Timestamp) -> Option<(MemberId, Duration)> {
+        let wait = |voter: &Voter| {
+            let ready = left(voter.ready_since, READY, now).filter(|_| voter.since.is_some());
+            Some((voter.id, ready?))
+        };
+        self.unsettled(SETTLE, now)
+            .into_iter()
+            .chain(self.0.iter().filter_map(wait))
+            .max_by_key(|(_, wait)| *wait)
+    }
+}
+
+/// What is left of `time` from `then` on, in whole seconds: `now` is one, and who looks sooner finds the same second.
+fn left(then: Timestamp, time: Duration, now: Timestamp) -> Option<Duration> {
+    let for_so_long = Duration::try_from(now.duration_since(then)).unwrap_or_default();
+    let left = time.checked_sub(for_so_long).filter(|left| !left.is_zero())?;
+    Some(Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0)))
 }
 
 /// May `member` go down now, to come back with the same data?
@@ -122,7 +144,7 @@ pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<
     if healthy <= needed {
         return Err(Hindrance::WouldLoseQuorum { healthy, voters: voters.0.len(), needed });
     }
-    match voters.unsettled(now) {
+    match voters.just_back(now) {
         Some((last, wait)) => Err(Hindrance::TooSoonAfter { last, wait }),
         None => Ok(Permit(Grounds::Spare)),
     }
@@ -153,13 +175,22 @@ mod tests {
         "2026-11-16T03:00:00Z".parse().unwrap()
     }
 
-    /// One letter per voter: `u`p, `d`own, `?` up for others but not for us, `n`ew (back since a second).
+    fn ago(seconds: i64) -> Timestamp {
+        now() - jiff::SignedDuration::from_secs(seconds)
+    }
+
+    /// One letter per voter: `u`p, `d`own, `?` up for others but not for us, `n`ew (back since a second), `r`eady since a second.
     fn voters(letters: &str) -> Voters {
         let voter = |(at, letter): (usize, char)| Voter {
             id: MemberId(at as u64 + 1),
-            serves: matches!(letter, 'u' | 'n'),
+            serves: matches!(letter, 'u' | 'n' | 'r'),
             down: letter == 'd',
-            since: (letter == 'n').then(|| now() - jiff::SignedDuration::from_secs(1)),
+            since: match letter {
+                'n' => Some(ago(1)),
+                'r' => Some(ago(60)),
+                _ => None,
+            },
+            ready_since: if letter == 'r' { ago(1) } else { ago(60) },
         };
         Voters(letters.chars().enumerate().map(voter).collect())
     }
@@ -176,8 +207,9 @@ mod tests {
             ("uuuuu", Ok("Spare")),
             ("uuuud", Err("member 5 does not serve yet")),
             ("uu", Err("2 of 2 voters serve, and 2 must go on serving without it")),
-            ("uun", Err("member 3 has served for less than 5 s")),
-            ("nuu", Err("member 1 has served for less than 5 s")),
+            ("uun", Err("member 3 is back, and settles for 5 s")),
+            ("nuu", Err("member 1 is back, and settles for 5 s")),
+            ("uur", Err("member 3 is back, and settles for 5 s")),
         ];
         for (letters, expected) in cases {
             let answer = may_go_down(MemberId(1), &voters(letters), now());

@@ -54,7 +54,11 @@ fn mend(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
                     left,
                     format!("{} {}: it is restarted then", case.name(seen.serial), cause.what),
                 ),
-                None if seen.time(case.now) >= rules.replace_after && !is_the_rolls_fault(case, seen) => {
+                // No rung is left out: whoever was out of sight for long and has just fallen silent is restarted first.
+                None if born > Some(seen.since)
+                    && seen.time(case.now) >= rules.replace_after
+                    && !is_the_rolls_fault(case, seen) =>
+                {
                     replace(case, seen, cause)
                 }
                 None => restart(case, seen, cause),

@@ -11,6 +11,7 @@ use crate::{
     case::{Case, Health, Seen},
     hand_over, repair, roll,
     rule::Deed,
+    volumes,
 };
 
 /// The whole status but for the conditions.
@@ -77,7 +78,7 @@ fn member(case: &Case<'_>, seen: &Seen<'_>) -> MemberStatus {
         healthy: seen.is_healthy(),
         since: Time(seen.since),
         reason: repair::outlook(case, seen),
-        version: seen.version.map(|version| version.to_string()),
+        version: seen.ran.map(|version| version.to_string()),
         updated: is_updated(case, seen),
         db_size: seen.endpoint.map(|endpoint| endpoint.db_size),
         db_size_in_use: seen.endpoint.map(|endpoint| endpoint.db_size_in_use),
@@ -147,6 +148,16 @@ pub(crate) fn events(case: &Case<'_>, status: &EtcdClusterStatus) -> Vec<Event> 
         if let Some(begins) = &status.operation {
             let why = begins.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
             tell(false, Why::Began, format!("{:?} {} begins{why}", begins.kind, begins.target));
+        }
+    }
+    for seen in case.members.values() {
+        let claim = seen.objects.claim.as_ref().filter(|_| seen.is_member(case));
+        if let Some(to) = claim.and_then(|claim| volumes::resize(claim, &case.wanted.storage)) {
+            tell(
+                false,
+                Why::VolumesGrow,
+                format!("the volume of {} grows to {}", case.name(seen.serial), to.0),
+            );
         }
     }
     for member in status.members.iter().flatten() {

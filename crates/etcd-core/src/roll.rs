@@ -3,6 +3,8 @@
 //! Invariants: nobody goes down without a permit (`quorum.rs`), so one member that does not come back stops the roll; what is
 //! outdated *and* not serving is made anew at once, whatever else is the case: a user's correction never waits.
 
+use std::time::Duration;
+
 use etcd_types::OperationKind;
 
 use crate::{
@@ -20,7 +22,9 @@ use crate::{
 const SNAPSHOTTING: &str = "Snapshotting";
 const RETURNING: &str = "Returning";
 /// Steps from which on the way is free.
-const ROLLING: &[&str] = &["Restarting", "MovingLeader"];
+const ROLLING: &[&str] = &[RESTARTING, MOVING_LEADER];
+const RESTARTING: &str = "Restarting";
+const MOVING_LEADER: &str = "MovingLeader";
 
 /// What a member is to be made from in the end; nothing before anybody knows a version for it.
 pub(crate) fn last(case: &Case<'_>, seen: &Seen<'_>) -> Option<Template> {
@@ -97,7 +101,7 @@ pub(crate) fn revert(case: &Case<'_>) -> Verdict {
         };
         let (serial, pod_uid) = (seen.serial, pod.uid.clone());
         let version = goal.version;
-        let deed = deed(case, seen, version, "Restarting").about(serial).made_from(serial, goal);
+        let deed = deed(case, seen, version, RESTARTING).about(serial).made_from(serial, goal);
         return Verdict::Do(deed.step(Step::RestartPod { serial, pod_uid, permit, why: why.into() }));
     }
     Verdict::Pass
@@ -139,7 +143,7 @@ pub(crate) fn configure(case: &Case<'_>) -> Verdict {
     });
     let outdated: Vec<_> = outdated.collect();
     let Some(target) = settings_target(case).filter(|_| !outdated.is_empty()) else { return Verdict::Pass };
-    next(case, Deed::new(OperationKind::Configure, target, "Restarting"), outdated)
+    next(case, Deed::new(OperationKind::Configure, target, RESTARTING), outdated)
 }
 
 /// The fingerprint of the settings, whichever version each member has.
@@ -157,7 +161,7 @@ pub(crate) fn upgrade(case: &Case<'_>) -> Verdict {
     });
     let outdated: Vec<_> = outdated.collect();
     let Some((first, _)) = outdated.first() else { return verify(case, version) };
-    let deed = deed(case, first, version, "Restarting");
+    let deed = deed(case, first, version, RESTARTING);
     if let Some(wait) = gate(case, version, way, &deed) {
         return wait;
     }
@@ -326,17 +330,32 @@ fn next(case: &Case<'_>, deed: Deed, outdated: Vec<(&Seen<'_>, Template)>) -> Ve
     let Some((seen, template)) = turn else { return Verdict::Pass };
     let name = case.name(seen.serial);
     let deed = deed.about(seen.serial);
-    let permit = match case.may_go_down(seen) {
+    let permit = case.may_go_down(seen);
+    let next = format!("{done} of {all} members are done; {name} is next");
+    let updated = |other: &Seen<'_>| !outdated.iter().any(|(seen, _)| seen.serial == other.serial);
+    // All serve: that is enough for handing over, while whoever came back last still settles.
+    if leads(seen)
+        && matches!(permit, Ok(_) | Err(Hindrance::TooSoonAfter { .. }))
+        && let Some(step) = leave::heir(case, seen.serial, updated)
+    {
+        return Verdict::Do(Deed { doing: MOVING_LEADER, ..deed }.saying(next).step(step));
+    }
+    let handed_over = handed_over(case, &deed);
+    let deed = match handed_over {
+        Some(_) => Deed { doing: MOVING_LEADER, ..deed },
+        None => deed,
+    };
+    let permit = match permit {
         Ok(permit) => permit,
         Err(hindrance) => return Verdict::Do(hindered(case, deed, &name, &hindrance)),
     };
-    let deed = deed.saying(format!("{done} of {all} members are done; {name} is next"));
-    let updated = |other: &Seen<'_>| !outdated.iter().any(|(seen, _)| seen.serial == other.serial);
-    if leads(seen)
-        && let Some(step) = leave::heir(case, seen.serial, updated)
-    {
-        return Verdict::Do(Deed { doing: "MovingLeader", ..deed }.step(step));
+    if let Some(wait) = handed_over.filter(|wait| !wait.is_zero()) {
+        let why = format!(
+            "{name} has handed over the leadership; requests that got lost are tried again before it goes"
+        );
+        return Verdict::Do(deed.saying(why.clone()).look_again(wait, why));
     }
+    let deed = Deed { doing: RESTARTING, ..deed }.saying(next);
     let Some(pod) = seen.objects.pod.as_ref().filter(|pod| !pod.deleting) else {
         return Verdict::Do(deed.made_from(seen.serial, template.clone()));
     };
@@ -350,6 +369,21 @@ fn next(case: &Case<'_>, deed: Deed, outdated: Vec<(&Seen<'_>, Template)>) -> Ve
     }))
 }
 
+/// How much longer a member that has just handed over must stay; nothing if it has not.
+///
+/// What is written through a follower while leadership moves is dropped, and etcd answers such a request when its time is over: after
+/// 5 s and two election timeouts (`ReqTimeout` in server/config/config.go). Whoever asked then tries another member, and finds
+/// it up. The time on record is of whole seconds: so it is one more.
+fn handed_over(case: &Case<'_>, deed: &Deed) -> Option<Duration> {
+    let known = on_record(case, &[deed.kind]).filter(|known| known.target == deed.target)?;
+    let same = known.step == MOVING_LEADER && known.member == deed.member.map(|serial| case.name(serial));
+    let election = case.wanted.settings.election_timeout_milliseconds;
+    let election = Duration::from_millis(election.and_then(|it| it.try_into().ok()).unwrap_or(1000));
+    let lost = Duration::from_secs(6) + election * 2;
+    let passed = case.now.duration_since(known.step_started_at.0).try_into().unwrap_or_default();
+    same.then(|| lost.saturating_sub(passed))
+}
+
 fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> Deed {
     let why = format!("{name} waits: {}", case.explain(hindrance));
     let after = match hindrance {
@@ -357,7 +391,8 @@ fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> D
         Hindrance::WouldLoseQuorum { .. } | Hindrance::AnotherIsDown(_) => LOOK,
     };
     match failed(case) {
-        Some(failed) => deed.saying(failed).stuck(Why::RollFailed).look_again(LOOK, why),
+        // It may stay so for days: a pod, a connection or the user will tell.
+        Some(failed) => deed.saying(failed).stuck(Why::RollFailed),
         None => deed.saying(why.clone()).look_again(after, why),
     }
 }

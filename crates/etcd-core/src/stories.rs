@@ -2,6 +2,7 @@
 
 mod accidents;
 mod growth;
+mod storage;
 mod versions;
 
 use serde_json::{Value, json};

@@ -9,9 +9,10 @@ use etcd_types::{
 };
 
 use crate::{
-    Refusal, Start, Template, Version, flags,
+    Claim, Refusal, Start, Template, Version, flags,
     text::{bytes, duration, members},
     version::{self, Way},
+    volumes,
 };
 
 /// Where etcd's releases are.
@@ -84,6 +85,8 @@ pub struct Running<'a> {
     pub begun: bool,
     /// How many members vote.
     pub size: usize,
+    /// The claims of all members.
+    pub claims: Vec<&'a Claim>,
 }
 
 /// What the spec comes to.
@@ -103,7 +106,7 @@ pub fn judge(spec: &EtcdClusterSpec, running: &Running<'_>) -> Judged {
     let size = size(spec, running, &mut refuse);
     let storage = storage(spec, running, &mut refuse);
     let settings = settings(spec, version.map(|(version, _)| version), running, &mut refuse);
-    let quota = quota(spec, &storage, &mut refuse);
+    let quota = quota(spec, &storage, running, &mut refuse);
     let pod = pod(spec, running, &mut refuse);
     let tls = tls(spec, running, &mut refuse);
     let remediation = remediation(spec, &mut refuse);
@@ -249,6 +252,7 @@ fn storage(
         refuse("spec.storage.medium", format!("{why}. Create another EtcdCluster"));
         storage.medium = live.medium;
     }
+    volumes::judge(&mut storage, &running.claims, refuse);
     storage
 }
 
@@ -285,8 +289,15 @@ fn settings(
     settings
 }
 
-fn quota(spec: &EtcdClusterSpec, storage: &Storage, refuse: &mut impl FnMut(&'static str, String)) -> u64 {
-    let volume = bytes(&storage.size.0).unwrap_or(MAX_QUOTA);
+fn quota(
+    spec: &EtcdClusterSpec,
+    storage: &Storage,
+    running: &Running<'_>,
+    refuse: &mut impl FnMut(&'static str, String),
+) -> u64 {
+    // A database may grow when all volumes have.
+    let asked = bytes(&storage.size.0).unwrap_or(MAX_QUOTA);
+    let volume = volumes::smallest(&running.claims).map_or(asked, |smallest| smallest.min(asked));
     let usual = (volume / 5 * 4).min(MAX_QUOTA);
     let Some(asked) = &spec.etcd.quota_backend_bytes else { return usual };
     let why = match bytes(&asked.0) {

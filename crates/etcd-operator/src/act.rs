@@ -8,7 +8,7 @@ mod step;
 use std::fmt::Debug;
 
 use etcd_core::{ClaimWish, MemberWish, Objects, Plan};
-use etcd_types::EtcdCluster;
+use etcd_types::{EtcdCluster, Storage};
 use futures::future::{try_join_all, try_join5};
 use k8s_openapi::{NamespaceResourceScope, api::apps::v1::StatefulSet};
 use kit::{Context, Error, Key, KindId, Result};
@@ -37,23 +37,37 @@ pub(crate) async fn act(cx: &Context, world: &World, plan: &Plan, around: &Surro
     }
     let mut fresh = Vec::new();
     if let Some(objects) = &plan.objects {
-        if plan.step.is_some() || makes_members(world, objects) {
+        if plan.step.is_some() || makes_something(cx, world, objects) {
             cx.confirm(cluster).await?;
         }
         fresh = ensure_objects(cx, world, objects, around).await?;
     } else if plan.step.is_some() {
         cx.confirm(cluster).await?;
     }
-    match &plan.step {
-        None => Ok(Took::Nothing),
-        Some(step) => step::take(cx, world, step, &fresh).await,
+    let took = match &plan.step {
+        None => Took::Nothing,
+        Some(step) => step::take(cx, world, step, &fresh).await?,
+    };
+    // Last, so that a size that somebody refuses keeps nothing else from being done.
+    if let Some(objects) = &plan.objects {
+        let grow = objects.claims.iter().filter(|wish| wish.resize.is_some());
+        try_join_all(grow.map(|wish| ensure_claim(cx, world, wish, &objects.wanted.storage))).await?;
     }
+    Ok(took)
 }
 
-/// Whether a member's StatefulSet or claim is made for the first time.
-fn makes_members(world: &World, objects: &Objects) -> bool {
+/// Whether an object is made for the first time. What is made for an EtcdCluster that is gone would be removed and made again for ever.
+fn makes_something(cx: &Context, world: &World, objects: &Objects) -> bool {
     let live = &world.live;
-    objects.members.iter().any(|wish| !live.stateful_sets.contains_key(&wish.serial))
+    let basics = live.identity.is_some()
+        && live.account.is_some()
+        && live.client_service.is_some()
+        && live.peer_service.is_some();
+    !basics
+        || (objects.min_available.is_some() && live.budget.is_none())
+        || (objects.wanted.network_policy.is_some() && live.policy.is_none())
+        || !world.certificates.tasks(cx.now()).is_empty()
+        || objects.members.iter().any(|wish| !live.stateful_sets.contains_key(&wish.serial))
         || objects.claims.iter().any(|wish| wish.create && !live.claims.contains_key(&wish.serial))
 }
 
@@ -78,7 +92,9 @@ async fn ensure_objects(
     )
     .await?;
     around.outside.ensure(cx, cluster).await?;
-    try_join_all(objects.claims.iter().map(|wish| ensure_claim(cx, world, wish))).await?;
+    let storage = &objects.wanted.storage;
+    let claims = objects.claims.iter().map(|wish| ClaimWish { resize: None, ..wish.clone() });
+    try_join_all(claims.map(async |wish| ensure_claim(cx, world, &wish, storage).await)).await?;
     let sets = try_join_all(objects.members.iter().map(|wish| ensure_member(cx, world, wish))).await?;
     Ok(sets.into_iter().flatten().collect())
 }
@@ -103,13 +119,13 @@ async fn optional_objects(cx: &Context, world: &World, objects: &Objects, home: 
     Ok(())
 }
 
-async fn ensure_claim(cx: &Context, world: &World, wish: &ClaimWish) -> Result<()> {
+async fn ensure_claim(cx: &Context, world: &World, wish: &ClaimWish, storage: &Storage) -> Result<()> {
     let live = world.live.claims.get(&wish.serial);
     if live.is_none() && !wish.create {
         return Ok(());
     }
-    ensure(cx, &build::claim(&world.cluster, wish, live.map(|live| &**live)), live.map(|live| &**live))
-        .await?;
+    let live = live.map(|live| &**live);
+    ensure(cx, &build::claim(&world.cluster, wish, storage, live), live).await?;
     Ok(())
 }
 
@@ -161,7 +177,7 @@ async fn ensure<K: Kind>(cx: &Context, wanted: &K, live: Option<&K>) -> Result<O
     cx.apply(wanted, live).await
 }
 
-fn stranger(kind: KindId, key: Key) -> Error {
+pub(crate) fn stranger(kind: KindId, key: Key) -> Error {
     let remedy = format!("Delete that {kind}, or give the EtcdCluster another name");
     Error::Foreign {
         kind: Box::new(kind),

@@ -22,16 +22,5 @@ pub(crate) use secret::secret;
 pub(crate) use service::{client_service, peer_service};
 pub(crate) use stateful_set::{stateful_set, template_of};
 
-use etcd_types::EtcdCluster;
-use kit::own;
-use kube::Resource;
-
-/// Makes `cluster` the owner, so that Kubernetes removes the object with it, whether this operator runs or not.
-pub(crate) fn owned<K: Resource<DynamicType = ()>>(mut object: K, cluster: &EtcdCluster) -> K
-where
-    K::Scope: 'static,
-{
-    // It cannot fail: both are in the same namespace, and the owner comes from the server.
-    own(&mut object, cluster).ok();
-    object
-}
+/// The cluster is the owner, so that Kubernetes removes the object with it, whether this operator runs or not.
+pub(crate) use kit::owned;

@@ -12,10 +12,10 @@ use etcd_types::{EtcdCluster, TlsMode};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kit::{Context, Error, Key, KindId, Result};
-use kube::{Resource as _, ResourceExt as _};
+use kube::{Api, Resource as _, ResourceExt as _};
 
 use crate::{
-    build, names,
+    act, build, names,
     tls::{self, Authority, Due, Material, Names, Problem, Role, Validity},
 };
 
@@ -26,6 +26,8 @@ pub(crate) struct Certificates {
     names: Names,
     authority: Option<Result<Authority, Problem>>,
     leaves: Vec<Leaf>,
+    /// Those that an earlier cluster of this name left behind: good, and without an owner.
+    left_behind: Vec<Arc<Secret>>,
 }
 
 #[derive(Debug, Clone)]
@@ -43,6 +45,7 @@ struct Leaf {
 pub(crate) enum Task {
     MakeAuthority,
     Sign(Role, Due),
+    TakeBack(String),
 }
 
 /// How they stand, for people and for decisions.
@@ -60,10 +63,10 @@ impl Certificates {
         let mode = cluster.spec.tls.mode;
         let get = |name: &str| {
             let made_by_us = mode == TlsMode::SelfManaged;
-            get(name).filter(|secret| !made_by_us || names::is_owned(cluster, &**secret))
+            get(name).filter(|secret| !made_by_us || names::is_ours(cluster, &**secret))
         };
-        let authority = get(&names::ca(&cluster.name_any())).filter(|_| mode == TlsMode::SelfManaged);
-        let authority = authority.map(|secret| Authority::of(&secret));
+        let of_authority = get(&names::ca(&cluster.name_any())).filter(|_| mode == TlsMode::SelfManaged);
+        let authority = of_authority.as_ref().map(|secret| Authority::of(secret));
         let ca =
             authority.as_ref().and_then(|authority| authority.as_ref().ok()).map(|it| it.certificate.clone());
         let names = names::of_certificates(cluster);
@@ -79,8 +82,10 @@ impl Certificates {
             });
             Some(Leaf { role, secret, live, material: read.ok(), judged })
         });
-        let leaves = leaves.collect();
-        Self { mode, names, authority, leaves }
+        let leaves: Vec<Leaf> = leaves.collect();
+        let all = leaves.iter().filter_map(|leaf| leaf.live.as_ref()).chain(&of_authority);
+        let left_behind = all.filter(|secret| !names::is_owned(cluster, &***secret)).cloned().collect();
+        Self { mode, names, authority, leaves, left_behind }
     }
 
     /// What the operator connects with.
@@ -103,7 +108,10 @@ impl Certificates {
             }
             None | Some(Err(_)) => Vec::new(),
             Some(Ok(_)) => {
-                self.leaves.iter().filter_map(|leaf| Some(sign(leaf, tls::due(&leaf.judged, now)?))).collect()
+                let due =
+                    self.leaves.iter().filter_map(|leaf| Some(sign(leaf, tls::due(&leaf.judged, now)?)));
+                let left = self.left_behind.iter().map(|secret| Task::TakeBack(secret.name_any()));
+                left.chain(due).collect()
             }
         }
     }
@@ -149,6 +157,13 @@ impl Certificates {
                     let secret = build::secret(cluster, names::ca(&self.names.cluster), made.data());
                     create(cx, &secret).await?;
                     authority = Some(made);
+                }
+                Task::TakeBack(name) => {
+                    let Some(live) = self.left_behind.iter().find(|it| it.name_any() == *name) else {
+                        continue;
+                    };
+                    let data = live.data.clone().unwrap_or_default();
+                    cx.apply(&build::secret(cluster, name.clone(), data), Some(live)).await?;
                 }
                 Task::Sign(role, due) => {
                     let Some(authority) = &authority else { continue };
@@ -204,10 +219,19 @@ impl Read {
     }
 }
 
-/// One that is there already was made by an operator before us, and the cache has not seen it yet: what we made is forgotten.
+/// One that is there already is somebody else's, or was made by an operator before us, and the cache has not seen it yet: then what
+/// we made is forgotten.
 async fn create(cx: &Context, secret: &Secret) -> Result<()> {
-    match cx.create(secret).await? {
-        true => Ok(()),
-        false => Err(Error::Stale { kind: Box::new(KindId::of::<Secret>()), key: Key::of(secret) }),
+    if cx.create(secret).await? {
+        return Ok(());
+    }
+    let (kind, key) = (KindId::of::<Secret>(), Key::of(secret));
+    let api: Api<Secret> = Api::namespaced(cx.client(), key.namespace());
+    let found = api.get_opt(key.name()).await;
+    let found = found.map_err(|error| Error::api("get", kind.clone(), key.clone(), error))?;
+    let label = |it: &Secret| it.labels().get(names::CLUSTER).cloned();
+    match found.is_none_or(|found| label(&found) == label(secret)) {
+        true => Err(Error::Stale { kind: Box::new(kind), key }),
+        false => Err(act::stranger(kind, key)),
     }
 }

@@ -26,6 +26,10 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// For a connection, and then for each call.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(1500);
+/// For each call to a member that kept the last one waiting in vain: others must not wait for it every time.
+const IMPATIENCE: Duration = Duration::from_millis(300);
+/// How long that is so, until it gets its whole time once more.
+const DOUBT: Duration = Duration::from_secs(5);
 /// Between two tries to reach a member: at first, and at most.
 const SOON: Duration = Duration::from_millis(200);
 const LATE: Duration = Duration::from_secs(5);
@@ -36,6 +40,30 @@ pub(crate) struct Reached {
     pub(crate) endpoint: Arc<dyn Endpoint>,
     /// For how long, if its return was seen; one that was met running may have been up for ever.
     pub(crate) watched_for: Option<Duration>,
+    /// Whether it keeps us waiting.
+    pub(crate) tardy: Tardy,
+}
+
+/// Whether a member that is connected keeps us waiting: since when, if it does.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tardy(Arc<Mutex<Option<Instant>>>);
+
+impl Tardy {
+    /// How long to wait for its next answer.
+    pub(crate) fn patience(&self) -> Duration {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.is_some_and(|since| since.elapsed() < DOUBT) { IMPATIENCE } else { DEADLINE }
+    }
+
+    /// What came of it.
+    pub(crate) fn note(&self, late: bool, patience: Duration) {
+        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match late {
+            false => *since = None,
+            true if patience == DEADLINE => *since = Some(Instant::now()),
+            true => {}
+        }
+    }
 }
 
 /// How a member is reached.
@@ -55,11 +83,21 @@ pub(crate) struct Connections {
     clusters: Mutex<BTreeMap<Key, BTreeMap<String, Kept>>>,
 }
 
+/// How a member was met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Met {
+    /// With its cluster: it may have been up for ever.
+    Running,
+    /// Afterwards: it has just come.
+    Coming,
+}
+
 #[derive(Debug)]
 struct Kept {
     tls: Option<Tls>,
     line: watch::Receiver<Line>,
     try_now: Arc<Notify>,
+    tardy: Tardy,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -72,11 +110,13 @@ impl Connections {
     /// Keeps connections to these members of a cluster, and to no others.
     pub(crate) fn keep(&self, cluster: &Key, urls: &[String], tls: Option<&Tls>) {
         let mut clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever comes later than the cluster itself was not met running.
+        let met = if clusters.contains_key(cluster) { Met::Coming } else { Met::Running };
         let kept = clusters.entry(cluster.clone()).or_default();
         kept.retain(|url, kept| urls.contains(url) && kept.tls.as_ref() == tls);
         for url in urls {
             if !kept.contains_key(url) {
-                kept.insert(url.clone(), self.start(cluster.clone(), url.clone(), tls.cloned()));
+                kept.insert(url.clone(), self.start(cluster.clone(), url.clone(), tls.cloned(), met));
             }
         }
     }
@@ -88,7 +128,7 @@ impl Connections {
 
     /// How a member that is kept is reached now. One that is down is tried again at once, and the cluster is due if it is up.
     pub(crate) async fn look(&self, cluster: &Key, url: &str) -> Result<Reached, EtcdError> {
-        let Some((mut line, try_now)) = self.line(cluster, url) else {
+        let Some((mut line, try_now, tardy)) = self.line(cluster, url) else {
             return Err(EtcdError::Unreachable("it is not dialed".to_owned()));
         };
         let tried = timeout(DEADLINE, line.wait_for(|line| !matches!(line, Line::Dialing))).await;
@@ -97,6 +137,7 @@ impl Connections {
                 Line::Up(endpoint, since) => Ok(Reached {
                     endpoint: endpoint.clone(),
                     watched_for: since.map(|since| since.elapsed()),
+                    tardy,
                 }),
                 Line::Down(error) => {
                     try_now.notify_one();
@@ -108,13 +149,13 @@ impl Connections {
         }
     }
 
-    fn line(&self, cluster: &Key, url: &str) -> Option<(watch::Receiver<Line>, Arc<Notify>)> {
+    fn line(&self, cluster: &Key, url: &str) -> Option<(watch::Receiver<Line>, Arc<Notify>, Tardy)> {
         let clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = clusters.get(cluster)?.get(url)?;
-        Some((kept.line.clone(), kept.try_now.clone()))
+        Some((kept.line.clone(), kept.try_now.clone(), kept.tardy.clone()))
     }
 
-    fn start(&self, cluster: Key, url: String, tls: Option<Tls>) -> Kept {
+    fn start(&self, cluster: Key, url: String, tls: Option<Tls>, met: Met) -> Kept {
         let (sender, line) = watch::channel(Line::Dialing);
         let try_now = Arc::new(Notify::new());
         let keeper = Keeper {
@@ -125,8 +166,15 @@ impl Connections {
             tls: tls.clone(),
             line: sender,
             try_now: try_now.clone(),
+            met,
         };
-        Kept { tls, line, try_now, _task: AbortOnDropHandle::new(tokio::spawn(keeper.run())) }
+        Kept {
+            tls,
+            line,
+            try_now,
+            tardy: Tardy::default(),
+            _task: AbortOnDropHandle::new(tokio::spawn(keeper.run())),
+        }
     }
 }
 
@@ -139,6 +187,7 @@ struct Keeper {
     tls: Option<Tls>,
     line: watch::Sender<Line>,
     try_now: Arc<Notify>,
+    met: Met,
 }
 
 impl Keeper {
@@ -149,7 +198,7 @@ impl Keeper {
                 Ok(endpoint) => {
                     tracing::debug!(url = self.url, "connected");
                     let since = Instant::now();
-                    let returned = matches!(&*self.line.borrow(), Line::Down(_));
+                    let returned = self.met == Met::Coming || matches!(&*self.line.borrow(), Line::Down(_));
                     self.line.send_replace(Line::Up(endpoint.clone(), returned.then_some(since)));
                     self.trigger.due(&self.cluster);
                     let error = self.hear(&*endpoint).await;

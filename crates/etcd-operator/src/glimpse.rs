@@ -3,10 +3,13 @@
 use etcd_core::{Exit, Waiting};
 use jiff::Timestamp;
 use k8s_openapi::{
-    api::core::v1::{ContainerState, ContainerStatus, Node, PersistentVolume, Pod},
+    api::{
+        core::v1::{ContainerStatus, Node, PersistentVolume, Pod},
+        storage::v1::StorageClass,
+    },
     apimachinery::pkg::apis::meta::v1::Time,
 };
-use kit::{Key, KindId, Owner, Row};
+use kit::{Key, KindId, Owner, Row, pods};
 use kube::Resource;
 use serde::Serialize;
 
@@ -134,8 +137,7 @@ impl Look for MemberPod {
 }
 
 fn last_exit(container: &ContainerStatus) -> Option<Exit> {
-    let ended = |state: &Option<ContainerState>| state.as_ref().and_then(|state| state.terminated.clone());
-    let end = ended(&container.state).or_else(|| ended(&container.last_state))?;
+    let end = pods::last_end(container)?.clone();
     Some(Exit {
         code: end.exit_code,
         reason: end.reason.unwrap_or_default(),
@@ -155,6 +157,20 @@ impl Look for NodeHealth {
     fn at(node: &Node) -> Self {
         let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
         Self { ready: conditions.into_iter().any(|it| it.type_ == "Ready" && it.status == "True") }
+    }
+}
+
+/// A storage class: do its volumes grow?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClassGrowth {
+    pub(crate) grows: bool,
+}
+
+impl Look for ClassGrowth {
+    type Of = StorageClass;
+
+    fn at(class: &StorageClass) -> Self {
+        Self { grows: class.allow_volume_expansion == Some(true) }
     }
 }
 

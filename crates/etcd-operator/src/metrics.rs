@@ -5,11 +5,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use etcd_types::{EtcdClusterStatus, OperationKind, Phase};
-use kit::{Key, metrics::Metrics};
-use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};
+use etcd_types::EtcdClusterStatus;
+use kit::{
+    Key,
+    metrics::{Metrics, PerObject},
+};
 
-type Labels = Vec<(&'static str, String)>;
+const LEADER_CHANGES: &str = "capstan_etcd_leader_changes";
 
 /// Names without the `_total` that the format adds to counters, and meanings. docs/etcd.md has the same table.
 pub const FAMILIES: [(&str, &str); 9] = [
@@ -24,136 +26,64 @@ pub const FAMILIES: [(&str, &str); 9] = [
     ("capstan_etcd_phase", "1 for the phase that the cluster is in"),
 ];
 
-/// The families.
-#[derive(Debug, Clone, Default)]
+/// The families, and each cluster's last leader.
+#[derive(Debug, Clone)]
 pub(crate) struct Measured {
-    size: Family<Labels, Gauge>,
-    members: Family<Labels, Gauge>,
-    ready: Family<Labels, Gauge>,
-    leader_changes: Family<Labels, Counter>,
-    db_size: Family<Labels, Gauge>,
-    db_in_use: Family<Labels, Gauge>,
-    certificate: Family<Labels, Gauge>,
-    operation: Family<Labels, Gauge>,
-    phase: Family<Labels, Gauge>,
-    /// What each cluster shows, to take away what it no longer does.
-    shown: Arc<Mutex<BTreeMap<Key, Shown>>>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Shown {
-    leader: Option<String>,
-    members: Vec<String>,
-    operation: Option<OperationKind>,
-    phase: Option<Phase>,
+    families: PerObject,
+    leaders: Arc<Mutex<BTreeMap<Key, String>>>,
 }
 
 impl Measured {
     /// Adds the families to what the operator serves.
     pub(crate) fn register(metrics: &Metrics) -> Self {
-        let measured = Self::default();
-        let Self {
-            size,
-            members,
-            ready,
-            leader_changes,
-            db_size,
-            db_in_use,
-            certificate,
-            operation,
-            phase,
-            ..
-        } = measured.clone();
-        let [a, b, c, d, e, f, g, h, i] = FAMILIES;
-        metrics.with_registry(|registry| {
-            registry.register(a.0, a.1, size);
-            registry.register(b.0, b.1, members);
-            registry.register(c.0, c.1, ready);
-            registry.register(d.0, d.1, leader_changes);
-            registry.register(e.0, e.1, db_size);
-            registry.register(f.0, f.1, db_in_use);
-            registry.register(g.0, g.1, certificate);
-            registry.register(h.0, h.1, operation);
-            registry.register(i.0, i.1, phase);
-        });
-        measured
+        let (counters, gauges): (Vec<_>, Vec<_>) =
+            FAMILIES.into_iter().partition(|(name, _)| *name == LEADER_CHANGES);
+        Self { families: PerObject::register(metrics, &gauges, &counters), leaders: Arc::default() }
     }
 
     /// The present state of one cluster.
     pub(crate) fn show(&self, key: &Key, size: i32, status: &EtcdClusterStatus) {
-        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.get(key).cloned().unwrap_or_default();
-        self.size.get_or_create(&of(key)).set(size.into());
-        self.members.get_or_create(&of(key)).set(status.replicas.unwrap_or_default().into());
-        self.ready.get_or_create(&of(key)).set(status.ready_members.unwrap_or_default().into());
+        let one = |family: &'static str, value: i64| (family, Vec::new(), value);
+        let mut series = vec![
+            one("capstan_etcd_size", size.into()),
+            one("capstan_etcd_members", status.replicas.unwrap_or_default().into()),
+            one("capstan_etcd_ready_members", status.ready_members.unwrap_or_default().into()),
+        ];
         let ends = status.tls.as_ref().and_then(|tls| tls.not_after.as_ref());
-        if let Some(ends) = ends {
-            self.certificate.get_or_create(&of(key)).set(ends.0.as_second());
+        series.extend(
+            ends.map(|ends| one("capstan_etcd_certificate_expiry_timestamp_seconds", ends.0.as_second())),
+        );
+        for member in status.members.iter().flatten() {
+            let of = || vec![("member", member.name.clone())];
+            series.push(("capstan_etcd_db_size_bytes", of(), member.db_size.unwrap_or_default()));
+            series.push(("capstan_etcd_db_in_use_bytes", of(), member.db_size_in_use.unwrap_or_default()));
         }
-        let changes = self.leader_changes.get_or_create(&of(key)).clone();
-        let leader = status.leader.clone().or_else(|| known.leader.clone());
-        if known.leader.is_some() && leader != known.leader {
-            changes.inc();
-        }
-        let members = status.members.iter().flatten();
-        for member in members.clone() {
-            let labels = with(key, "member", &member.name);
-            self.db_size.get_or_create(&labels).set(member.db_size.unwrap_or_default());
-            self.db_in_use.get_or_create(&labels).set(member.db_size_in_use.unwrap_or_default());
-        }
-        let now = Shown {
-            leader,
-            members: members.map(|member| member.name.clone()).collect(),
-            operation: status.operation.as_ref().map(|operation| operation.kind),
-            phase: status.phase,
-        };
-        self.withdraw(key, &known, &now);
-        if let Some(kind) = now.operation {
-            self.operation.get_or_create(&with(key, "kind", &format!("{kind:?}"))).set(1);
-        }
-        if let Some(phase) = now.phase {
-            self.phase.get_or_create(&with(key, "phase", &format!("{phase:?}"))).set(1);
-        }
-        all.insert(key.clone(), now);
+        let operation = status.operation.as_ref().map(|operation| format!("{:?}", operation.kind));
+        series.extend(operation.map(|kind| ("capstan_etcd_operation", vec![("kind", kind)], 1)));
+        let phase = status.phase.map(|phase| format!("{phase:?}"));
+        series.extend(phase.map(|phase| ("capstan_etcd_phase", vec![("phase", phase)], 1)));
+        self.families.show(key, series);
+
+        let mut leaders = self.leaders.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that is not known is none that has changed.
+        let known = status.leader.clone().and_then(|leader| {
+            let before = leaders.insert(key.clone(), leader.clone())?;
+            Some(before != leader)
+        });
+        self.families.count(key, LEADER_CHANGES, Vec::new(), known.unwrap_or_default().into());
     }
 
     /// The cluster is gone.
     pub(crate) fn forget(&self, key: &Key) {
-        let known = self.shown.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
-        self.withdraw(key, &known.unwrap_or_default(), &Shown::default());
-        for family in [&self.size, &self.members, &self.ready, &self.certificate] {
-            family.remove(&of(key));
-        }
-        self.leader_changes.remove(&of(key));
+        self.families.forget(key);
+        self.leaders.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
-
-    /// Takes away the series of what was shown and is no longer.
-    fn withdraw(&self, key: &Key, known: &Shown, now: &Shown) {
-        for member in known.members.iter().filter(|member| !now.members.contains(member)) {
-            self.db_size.remove(&with(key, "member", member));
-            self.db_in_use.remove(&with(key, "member", member));
-        }
-        if let Some(kind) = known.operation.filter(|_| known.operation != now.operation) {
-            self.operation.remove(&with(key, "kind", &format!("{kind:?}")));
-        }
-        if let Some(phase) = known.phase.filter(|_| known.phase != now.phase) {
-            self.phase.remove(&with(key, "phase", &format!("{phase:?}")));
-        }
-    }
-}
-
-fn of(key: &Key) -> Labels {
-    vec![("namespace", key.namespace().to_owned()), ("name", key.name().to_owned())]
-}
-
-fn with(key: &Key, label: &'static str, value: &str) -> Labels {
-    let mut labels = of(key);
-    labels.push((label, value.to_owned()));
-    labels
 }
 
 #[cfg(test)]
 mod tests {
+    use etcd_types::Phase;
+
     use super::*;
 
     #[test]

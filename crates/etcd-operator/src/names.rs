@@ -25,8 +25,10 @@ pub(crate) const CLUSTER_UID: &str = "etcd.capstan.dev/cluster-uid";
 pub(crate) const CLUSTER_ID: &str = "etcd.capstan.dev/cluster-id";
 /// On claims: when their member left the cluster.
 pub(crate) const DETACHED: &str = "etcd.capstan.dev/detached-at";
-/// On claims: the last version of etcd that was started on them.
+/// On claims: the last version of etcd that their member was seen at.
 pub(crate) const VERSION: &str = "etcd.capstan.dev/version";
+/// On claims: the version of etcd that may have been started on them, seen or not.
+pub(crate) const STARTED: &str = "etcd.capstan.dev/started-version";
 /// On an EtcdCluster: an upgrade must not begin yet, and why.
 pub(crate) const HOLD_UPGRADE: &str = "etcd.capstan.dev/hold-upgrade";
 /// Keeps an EtcdCluster as long as it is protected, or volumes are left that have to go with it.
@@ -114,8 +116,55 @@ pub(crate) fn member_meta(cluster: &EtcdCluster, member: &str) -> ObjectMeta {
     meta
 }
 
+/// Whether `object` is this cluster's: controlled by it, or made for a cluster of its name and left behind without an owner, as
+/// `kubectl delete --cascade=orphan` does. That one is taken back.
+pub(crate) fn is_ours(cluster: &EtcdCluster, object: &impl Resource<DynamicType = ()>) -> bool {
+    let has = object.labels();
+    let made_by_us = labels(&cluster.name_any()).iter().all(|(label, value)| has.get(label) == Some(value));
+    let has_owner = object.owner_references().iter().any(|owner| owner.controller == Some(true));
+    is_owned(cluster, object) || (made_by_us && !has_owner)
+}
+
 /// Whether `object` is controlled by this very cluster.
 pub(crate) fn is_owned(cluster: &EtcdCluster, object: &impl Resource<DynamicType = ()>) -> bool {
     let uid = cluster.meta().uid.as_deref();
     object.owner_references().iter().any(|owner| owner.controller == Some(true) && Some(&*owner.uid) == uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn secret(labels: &BTreeMap<String, String>, owner: Value) -> Secret {
+        serde_json::from_value(
+            json!({"metadata": {"name": "db-ca", "labels": labels, "ownerReferences": owner}}),
+        )
+        .unwrap()
+    }
+
+    fn owner(uid: &str) -> Value {
+        json!([{"apiVersion": "v1", "kind": "EtcdCluster", "name": "db", "uid": uid, "controller": true}])
+    }
+
+    #[test]
+    fn what_was_left_behind_without_an_owner_is_taken_back_and_nothing_else() {
+        let cluster: EtcdCluster = serde_json::from_value(json!({
+            "apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdCluster",
+            "metadata": {"name": "db", "namespace": "prod", "uid": "u-2"},
+            "spec": {"size": 3, "version": "3.6.16", "storage": {"size": "1Gi"}},
+        }))
+        .unwrap();
+        let (ours, others) = (labels("db"), labels("another"));
+        assert!(is_ours(&cluster, &secret(&ours, owner("u-2"))), "its own");
+        assert!(is_ours(&cluster, &secret(&ours, json!([]))), "left behind");
+        assert!(
+            !is_ours(&cluster, &secret(&ours, owner("u-1"))),
+            "an earlier cluster's, which is about to go"
+        );
+        assert!(!is_ours(&cluster, &secret(&others, json!([]))), "another cluster's");
+        assert!(!is_ours(&cluster, &secret(&BTreeMap::new(), json!([]))), "a user's own");
+    }
 }

@@ -21,7 +21,7 @@ use crate::{
     certificates::{self, Certificates},
     etcd::Connections,
     given::Given,
-    glimpse::{Glimpse, MemberPod, NodeHealth, VolumePlace},
+    glimpse::{ClassGrowth, Glimpse, MemberPod, NodeHealth, VolumePlace},
     names,
 };
 use kubernetes::Places;
@@ -48,6 +48,7 @@ pub(crate) struct Caches {
     pub(crate) policies: Store<NetworkPolicy>,
     pub(crate) nodes: Store<Glimpse<NodeHealth>>,
     pub(crate) volumes: Store<Glimpse<VolumePlace>>,
+    pub(crate) classes: Store<Glimpse<ClassGrowth>>,
 }
 
 /// A cluster, the picture that is decided on, and the objects that it was taken of.
@@ -143,6 +144,10 @@ impl Places for Caches {
 
     fn node_of_volume(&self, name: &str) -> Option<String> {
         self.volumes.get(&Key::cluster(name))?.seen.node.clone()
+    }
+
+    fn class_grows(&self, name: &str) -> bool {
+        self.classes.get(&Key::cluster(name)).is_some_and(|class| class.seen.grows)
     }
 }
 

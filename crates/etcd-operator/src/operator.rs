@@ -21,7 +21,7 @@ use crate::{
     act::{self, Surroundings, Took},
     etcd::Connections,
     given::{self, Given},
-    glimpse::{Glimpse, MemberPod, NodeHealth},
+    glimpse::{ClassGrowth, Glimpse, MemberPod, NodeHealth},
     metrics::Measured,
     names,
     observe::{CLUSTER_INDEX, Caches, NODE_INDEX, World},
@@ -62,6 +62,7 @@ pub fn add_to(manager: &mut Manager, options: Options) {
         policies: manager.watch(ours()),
         nodes: manager.watch(Select::all()),
         volumes: manager.watch(Select::all()),
+        classes: manager.watch(Select::all()),
     };
     let trigger = Trigger::default();
     let reconciler = EtcdClusters {
@@ -74,46 +75,28 @@ pub fn add_to(manager: &mut Manager, options: Options) {
     let controller = manager
         .controller(reconciler, clusters)
         .hears(&trigger)
-        .watches(&caches.stateful_sets, concerns(clusters))
-        .watches(&caches.pods, concerns(clusters))
-        .watches(&caches.claims, concerns(clusters))
-        .watches(&caches.services, concerns(clusters))
-        .watches(&caches.accounts, concerns(clusters))
-        .watches(&caches.secrets, concerns(clusters))
+        .labels(&caches.stateful_sets, names::CLUSTER)
+        .labels(&caches.pods, names::CLUSTER)
+        .labels(&caches.claims, names::CLUSTER)
+        .labels(&caches.services, names::CLUSTER)
+        .labels(&caches.accounts, names::CLUSTER)
+        .labels(&caches.secrets, names::CLUSTER)
         .watches(&named_secrets, given::concerns(clusters))
-        .watches(&caches.config_maps, concerns(clusters))
-        .watches(&caches.budgets, concerns(clusters))
-        .watches(&caches.policies, concerns(clusters))
+        .labels(&caches.config_maps, names::CLUSTER)
+        .labels(&caches.budgets, names::CLUSTER)
+        .labels(&caches.policies, names::CLUSTER)
         .watches(&caches.nodes, on_node(&caches.pods))
-        .watches(&caches.volumes, |_| Vec::new());
+        .watches(&caches.volumes, |_| Vec::new())
+        .watches(&caches.classes, in_class(&caches.claims));
     manager.add(controller);
 }
 
-/// Finds objects by the cluster whose label they carry.
 fn by_cluster<R: Row>(informer: Informer<R>) -> Informer<R> {
-    informer.index(CLUSTER_INDEX, |row: &R| {
-        let key = row.key();
-        row.label(names::CLUSTER).map(|name| format!("{}/{name}", key.namespace())).into_iter().collect()
-    })
+    informer.index_by_label(CLUSTER_INDEX, names::CLUSTER)
 }
 
 fn by_node(informer: Informer<Glimpse<MemberPod>>) -> Informer<Glimpse<MemberPod>> {
     informer.index(NODE_INDEX, |pod: &Glimpse<MemberPod>| pod.seen.node.clone().into_iter().collect())
-}
-
-/// Which cluster a change concerns: the one whose label the object carries, or carried.
-fn concerns<R: Row>(
-    clusters: &Store<EtcdCluster>,
-) -> impl Fn(&Change<'_, R>) -> Vec<Key> + Send + Sync + 'static {
-    let clusters = clusters.clone();
-    move |change| {
-        let rows = [change.old, change.new].into_iter().flatten();
-        let names = rows.filter_map(|row| row.label(names::CLUSTER));
-        let mut keys: Vec<Key> = names.map(|name| Key::new(change.key.namespace(), name)).collect();
-        keys.dedup();
-        keys.retain(|key| clusters.get(key).is_some());
-        keys
-    }
 }
 
 /// Which clusters have pods on a node that comes, goes, or is no longer (or again) well.
@@ -129,6 +112,28 @@ fn on_node(
             .by(NODE_INDEX, change.key.name())
             .iter()
             .filter_map(|pod| Some(Key::new(pod.key().namespace(), pod.label(names::CLUSTER)?)))
+            .collect();
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+}
+
+/// Which clusters have claims of a class that lets volumes grow now, or no longer.
+fn in_class(
+    claims: &Store<PersistentVolumeClaim>,
+) -> impl Fn(&Change<'_, Glimpse<ClassGrowth>>) -> Vec<Key> + Send + Sync + 'static {
+    let claims = claims.clone();
+    move |change| {
+        if change.old.map(|class| &class.seen) == change.new.map(|class| &class.seen) {
+            return Vec::new();
+        }
+        let class = |claim: &PersistentVolumeClaim| claim.spec.as_ref()?.storage_class_name.clone();
+        let mut keys: Vec<Key> = claims
+            .list()
+            .iter()
+            .filter(|claim| class(claim).as_deref() == Some(change.key.name()))
+            .filter_map(|claim| Some(Key::new(claim.key().namespace(), claim.label(names::CLUSTER)?)))
             .collect();
         keys.sort();
         keys.dedup();

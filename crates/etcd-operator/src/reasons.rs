@@ -9,6 +9,9 @@ kit::reasons! {
         CarriedOut,
         /// Something could not be done; the message says what. It is tried again.
         ActFailed,
+        /// An object of a name that is needed belongs to somebody else; the message names it. Delete it, or give the EtcdCluster
+        /// another name. It is tried again.
+        NotOurs,
     }
 }
 

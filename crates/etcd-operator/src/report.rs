@@ -33,28 +33,20 @@ pub(crate) async fn report(
     took: Option<&Took>,
     acted: Acted,
 ) -> Outcome {
-    if let Acted::Failed(Error::Stale { .. } | Error::NotLeader { .. }) = &acted {
-        return acted.outcome();
-    }
     let status = status(world, plan, &acted, cx.now());
     let mut news = status.clone();
     calm(&mut news, world.cluster.status.as_ref());
-    match cx.write_status(&*world.cluster, &news).await {
-        Err(error) => return Outcome::Retry(error),
-        Ok(false) => {}
-        Ok(true) => {
-            for event in &plan.events {
-                let (reason, note) = (Word(event.reason), event.message.clone());
-                cx.event(
-                    &*world.cluster,
-                    match event.warning {
-                        true => Event::warning(reason, "Reconcile", note),
-                        false => Event::normal(reason, "Reconcile", note),
-                    },
-                );
-            }
+    let events = plan.events.iter().map(|event| {
+        let (reason, note) = (Word(event.reason), event.message.clone());
+        match event.warning {
+            true => Event::warning(reason, "Reconcile", note),
+            false => Event::normal(reason, "Reconcile", note),
         }
-    }
+    });
+    let acted = match cx.report(&*world.cluster, &news, events, acted).await {
+        Ok((acted, _)) => acted,
+        Err(outcome) => return outcome,
+    };
     measured.show(&world.key, world.cluster.spec.size, &status);
     match (acted, took) {
         (Acted::Done, Some(Took::InEtcd)) => Outcome::wait("what came of the step", SOON),
@@ -111,7 +103,11 @@ fn status(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> EtcdClus
     }
     match acted {
         Acted::Failed(error) => {
-            conditions.set(Condition::new("Reconciled", false, Carried::ActFailed, chain(error).to_string()));
+            let reason = match error {
+                Error::Foreign { .. } => Carried::NotOurs,
+                _ => Carried::ActFailed,
+            };
+            conditions.set(Condition::new("Reconciled", false, reason, chain(error).to_string()));
         }
         Acted::Done => {
             let message = "what was decided has been carried out";

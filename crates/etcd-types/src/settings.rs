@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
-    /// The size of each member's volume. It holds the database, its write-ahead log and snapshots. It cannot shrink.
+    /// The size of each member's volume. It holds the database, its write-ahead log and snapshots. It can grow where the
+    /// storage class allows that (`allowVolumeExpansion`), while the members serve; it cannot shrink.
     #[serde(default = "eight_gibibytes")]
     pub size: Quantity,
-    /// The storage class of the claims; the Kubernetes cluster's default unless said otherwise. Members that exist keep
-    /// theirs.
+    /// The storage class of the claims; the Kubernetes cluster's default unless said otherwise. It cannot change once there
+    /// are members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_class_name: Option<String>,
     /// What the data is kept on.

@@ -4,12 +4,9 @@
 //! a condition that names the field. Every field besides the whitepaper's is optional.
 #![expect(unreachable_pub, reason = "KubeSchema repeats the structs where nobody can reach them")]
 
-use k8s_openapi::{
-    api::core::v1::ResourceRequirements,
-    apimachinery::pkg::{
-        api::resource::Quantity,
-        apis::meta::v1::{Condition, Time},
-    },
+use kit::{
+    choices::{Autoscaling, AutoscalingStatus, DeletionPolicy, ServiceType},
+    kinds::{Condition, Quantity, ResourceRequirements, Time},
 };
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -90,19 +87,24 @@ pub struct ExampleAppSpec {
     pub paused: bool,
 }
 
+impl ExampleAppSpec {
+    /// Whether backups are made.
+    pub(crate) fn backs_up(&self) -> bool {
+        self.backup.as_ref().is_some_and(|backup| backup.enabled)
+    }
+}
+
 fn one() -> i32 {
     1
 }
 
 /// What can be switched.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Features {
     /// Search: `/search?q=`.
-    #[serde(default)]
     pub example_feature1: bool,
     /// Export: `/export`.
-    #[serde(default)]
     pub example_feature2: bool,
 }
 
@@ -163,23 +165,6 @@ pub struct Restore {
     pub request: Option<String>,
 }
 
-/// Pods by load.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("self.minReplicas <= self.maxReplicas").message("spec.autoscaling.minReplicas must not be above maxReplicas"))]
-pub struct Autoscaling {
-    /// At least so many.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 100))]
-    pub min_replicas: i32,
-    /// At most so many.
-    #[schemars(range(min = 1, max = 100))]
-    pub max_replicas: i32,
-    /// What one pod should serve.
-    #[schemars(range(min = 1))]
-    pub requests_per_second: i32,
-}
-
 /// The volume.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -204,35 +189,12 @@ pub struct ServiceOptions {
     pub kind: ServiceType,
 }
 
-/// The types of a Service.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ServiceType {
-    /// From within the cluster.
-    #[default]
-    ClusterIP,
-    /// Also by a port of every node.
-    NodePort,
-    /// Also by a load balancer.
-    LoadBalancer,
-}
-
 /// What may be mended without asking.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Remediation {
     /// Restore the newest backup when the data is corrupt. What was written since then is lost.
-    #[serde(default)]
     pub restore_corrupt_volume: bool,
-}
-
-/// What becomes of the volume in the end.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DeletionPolicy {
-    /// It stays; an ExampleApp of the same name finds it again.
-    #[default]
-    Retain,
-    /// It goes with the ExampleApp.
-    Delete,
 }
 
 /// How it is, and what is being done about it.
@@ -387,14 +349,4 @@ pub struct Failure {
     pub what: String,
     /// Why.
     pub message: String,
-}
-
-/// What autoscaling has decided.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct AutoscalingStatus {
-    /// So many pods.
-    pub replicas: i32,
-    /// Since when fewer would do.
-    pub below_since: Option<Time>,
 }

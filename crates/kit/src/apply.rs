@@ -23,7 +23,7 @@ use serde_json::Value;
 pub use differ::Difference;
 pub(crate) use intent::prune_nulls;
 pub(crate) use memory::Applied;
-pub use own::{Labels, own};
+pub use own::{Labels, own, owned};
 pub use prune::{Precious, Pruned};
 
 use crate::{Context, Error, KindId, Result, Row, call::Target, fingerprint::Fingerprint};

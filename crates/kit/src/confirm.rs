@@ -3,10 +3,13 @@
 //! A cache can be old without knowing it, when the API server behind it is (kubernetes#59848). Server-side apply of an old wish
 //! mends itself with the next event; what was deleted, or created beside what exists, does not.
 
-use kube::Resource;
-use serde::Deserialize;
+use std::fmt::Debug;
 
-use crate::{Context, Result, call::Target};
+use k8s_openapi::NamespaceResourceScope;
+use kube::{Api, Resource, api::ListParams};
+use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::{Context, Error, Key, KindId, Result, call::Target};
 
 /// Of the answer, what identifies a state of an object.
 #[derive(Deserialize)]
@@ -38,6 +41,27 @@ impl Context {
         });
         if same { Ok(()) } else { Err(target.stale()) }
     }
+
+    /// Fails with [`Error::Stale`] when the server has an object, among those in `namespace` that `labels` select, of which `is_one`
+    /// is true: the cache did not know it, and will soon. For what must be alone, such as a Job on a volume.
+    pub async fn confirm_none<K>(
+        &self,
+        namespace: &str,
+        labels: &str,
+        is_one: impl Fn(&K) -> bool,
+    ) -> Result<()>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let (kind, all) = (KindId::of::<K>(), Key::new(namespace, labels));
+        let objects: Api<K> = Api::namespaced(self.client(), namespace);
+        let found = objects.list(&ListParams::default().labels(labels)).await;
+        let found = found.map_err(|error| Error::api("list", kind.clone(), all, error))?;
+        match found.iter().find(|object| is_one(object)) {
+            Some(object) => Err(Error::Stale { kind: Box::new(kind), key: Key::of(object) }),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -45,13 +69,12 @@ mod tests {
     use apiserver::Server;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{
-        Api,
+        ResourceExt as _,
         api::{DeleteParams, Patch, PatchParams},
     };
     use serde_json::json;
 
     use super::*;
-    use crate::Error;
 
     #[tokio::test(start_paused = true)]
     async fn what_this_reconcile_wrote_is_known_and_what_others_wrote_is_not() {
@@ -77,5 +100,8 @@ mod tests {
         is_stale(cx.confirm(&seen).await);
         server.install(object).unwrap();
         is_stale(cx.confirm(&seen).await);
+        is_stale(cx.confirm_none::<ConfigMap>("default", "", |_| true).await);
+        cx.confirm_none::<ConfigMap>("default", "", |other| other.name_any() != "a").await.unwrap();
+        cx.confirm_none::<ConfigMap>("default", "app=b", |_| true).await.unwrap();
     }
 }

@@ -69,9 +69,9 @@ pub(crate) struct Tools {
 /// A reconciler, wired to the stores that trigger it. Made by [`Manager::controller`](crate::Manager::controller).
 pub struct Controller<R: Reconciler> {
     reconciler: Arc<R>,
-    main: Store<R::Kind>,
-    caches: Vec<Arc<dyn Cache>>,
-    queue: Arc<Queue<Key>>,
+    pub(crate) main: Store<R::Kind>,
+    pub(crate) caches: Vec<Arc<dyn Cache>>,
+    pub(crate) queue: Arc<Queue<Key>>,
     options: ControllerOptions,
     tools: Tools,
 }

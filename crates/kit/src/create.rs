@@ -1,9 +1,10 @@
 //! Create: for what is made once and never changed afterwards, such as a Job, or a Secret with a generated password.
 
+use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, api::PostParams};
 use serde::Serialize;
 
-use crate::{Context, Error, Result, call::Target};
+use crate::{Context, Error, Result, call::Target, secure};
 
 impl Context {
     /// Creates `object`, unless there is one of its name already: that one stays as it is, whoever made it. Returns whether it
@@ -26,12 +27,20 @@ impl Context {
             Err(error) => Err(error),
         }
     }
+
+    /// Creates `secret` with a fresh password under the key `password`, unless there is one of its name already. The password
+    /// exists in this function, and then in the Secret only: plans are printed, so it is no part of them.
+    pub async fn create_with_password(&self, secret: &Secret) -> Result<bool> {
+        let password = secure::password().ok_or_else(|| Error::other("no random numbers for a password"))?;
+        let mut secret = secret.clone();
+        secret.string_data = Some([("password".to_owned(), password)].into());
+        self.create(&secret).await
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use apiserver::Server;
-    use k8s_openapi::api::core::v1::Secret;
     use kube::Api;
     use serde_json::json;
 
@@ -48,6 +57,10 @@ mod tests {
         assert!(!cx.create(&secret("second")).await.unwrap());
         let kept = Api::<Secret>::namespaced(server.client(), "default").get("a").await.unwrap();
         assert_eq!(json!(kept)["data"]["password"], "Zmlyc3Q=");
+        assert!(
+            !cx.create_with_password(&secret("ignored")).await.unwrap(),
+            "nor is it replaced by a new one"
+        );
     }
 
     #[tokio::test(start_paused = true)]

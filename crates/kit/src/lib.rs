@@ -21,8 +21,12 @@
 //! - In its hands a reconcile has a [`Context`]: [`apply`](Context::apply) sends nothing when nothing differs,
 //!   [`prune`](Context::prune) deletes only what the owner owns, [`write_status`](Context::write_status) writes only news,
 //!   [`event`](Context::event) never fails. All of them pass the fence of [`lead`]: a replica that no longer leads cannot write.
+//! - A [`Family`] is the caches of all kinds that belong to an object, and its [`Live`] objects one picture; a plan is then a list
+//!   of [`Wish`]es. What objects are made of is in [`kinds`], [`parts`], [`secure`] and [`run`]; what decisions ask about them in
+//!   [`readiness`], [`pods`], [`claims`], [`adopt`] and [`cron`]; what users are asked everywhere in [`choices`].
 //! - What an operator may do is declared beside what it does ([`access`]), its settings are data ([`flags`]), and so are its
-//!   [`metrics`]. [`serve`] has health and metrics, [`telemetry`] logs and traces, [`webhook`] TLS for admission.
+//!   [`metrics`]. What an application needs for its own Jobs is here too: a [`bucket`] for backups, a [`disk`] that survives
+//!   crashes. [`serve`] has health and metrics, [`telemetry`] logs and traces, [`webhook`] TLS for admission.
 //!
 //! # A complete operator
 //!
@@ -35,46 +39,60 @@
 #![warn(missing_docs)]
 
 pub mod access;
+pub mod adopt;
 mod apply;
+pub mod bucket;
 mod call;
+pub mod choices;
+pub mod claims;
 pub mod client;
 mod clock;
 mod confirm;
 mod context;
 mod controller;
 mod create;
+pub mod cron;
 mod delete;
+pub mod disk;
 mod error;
 mod events;
+mod family;
 mod finalize;
 mod fingerprint;
 pub mod flags;
 pub mod informer;
 mod key;
 mod kind;
+pub mod kinds;
 pub mod lead;
 mod manager;
 pub mod metrics;
+pub mod parts;
 pub mod pause;
+pub mod pods;
 mod queue;
 pub mod readiness;
 mod reason;
 mod reconcile;
-mod run;
+mod report;
+pub mod run;
 pub mod scope;
+mod scrape;
 pub mod secure;
 pub mod serve;
 mod slim;
 mod status;
 pub mod telemetry;
 pub mod webhook;
+mod wish;
 
-pub use apply::{APPLIED, Diff, Difference, Labels, Precious, Pruned, diff, own, quantity};
+pub use apply::{APPLIED, Diff, Difference, Labels, Precious, Pruned, diff, own, owned, quantity};
 pub use clock::Clock;
 pub use context::Context;
 pub use controller::{Controller, ControllerOptions, Trigger};
 pub use error::{Error, Result};
 pub use events::{Event, Events, Recorder, Reporter};
+pub use family::{Family, Kinship, Live};
 pub use informer::{Change, Informer, Select, Store, Subscription, Undecodable};
 pub use key::Key;
 pub use kind::{KindId, Owner, Projection, Row};
@@ -84,5 +102,7 @@ pub use reason::Reason;
 pub use reconcile::{Acted, Outcome, Reconciler};
 pub use run::{Run, run};
 pub use scope::Scope;
+pub use scrape::scrape;
 pub use slim::{Meta, Slim};
 pub use status::{Condition, Conditions, Truth};
+pub use wish::Wish;

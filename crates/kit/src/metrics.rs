@@ -5,6 +5,7 @@
 
 mod exposition;
 mod family;
+mod per_object;
 mod process;
 mod table;
 
@@ -17,6 +18,7 @@ use prometheus_client::registry::Registry;
 
 pub use exposition::Format;
 pub use family::MAX_SERIES;
+pub use per_object::{Extra, PerObject};
 pub use table::{Kind, Row, reference, table};
 
 use crate::Key;

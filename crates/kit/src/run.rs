@@ -1,16 +1,34 @@
-//! A Job that is run once: how it stands, and what it had to say.
+//! Jobs that are run once: how one stands, what it had to say, and how one is written.
 //!
 //! The Job's own conditions decide; its pods only add their last words, because they may be gone long before the Job is.
 
-use std::borrow::Borrow;
+use std::{
+    borrow::Borrow,
+    fs::OpenOptions,
+    io::{self, Write as _},
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
 
-use k8s_openapi::api::{
-    batch::v1::Job,
-    core::v1::{ContainerStateTerminated, Pod},
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::{
+        batch::v1::{
+            CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec, PodFailurePolicy,
+            PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyRule,
+        },
+        core::v1::{ContainerStateTerminated, Pod, PodTemplateSpec},
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::ResourceExt as _;
+use serde_json::{Value, json};
 
-use crate::readiness::{Readiness, Workload as _};
+use crate::{
+    pods,
+    readiness::{Readiness, Workload},
+};
 
 /// How a Job stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +58,96 @@ pub fn run<P: Borrow<Pod>>(job: &Job, pods: &[P]) -> Run {
     }
 }
 
+/// Those of `jobs` that are over. Kubernetes may count a pod as done some time before it says when the Job was: such a Job is not
+/// over yet.
+pub fn ended<'a, P: Borrow<Pod>>(
+    jobs: impl IntoIterator<Item = &'a Job>,
+    pods: &[P],
+) -> impl Iterator<Item = (&'a Job, Run)> {
+    let runs = jobs.into_iter().map(|job| (job, run(job, pods)));
+    runs.filter(|(job, run)| match run {
+        Run::Running(_) => false,
+        Run::Succeeded(_) => completed(job).is_some(),
+        Run::Failed { .. } => true,
+    })
+}
+
+/// When a Job was done.
+pub fn completed(job: &Job) -> Option<Timestamp> {
+    job.status.as_ref()?.completion_time.as_ref().map(|time| time.0)
+}
+
+/// Ends the process of a Job: what it has to say goes where [`run()`] reads it, and to the log. `ended` is a result, or an error with
+/// its exit code; `file` the container's termination log, if there is one.
+pub fn end(file: &Path, ended: Result<Value, (u8, String)>) -> ExitCode {
+    let (said, code) = match ended {
+        Ok(done) => (done, 0),
+        Err((code, error)) => {
+            tracing::error!("exit code {code}: {error}");
+            (json!({ "error": error }), code)
+        }
+    };
+    // Not in a container, the caller reads it here.
+    let _ = writeln!(io::stdout(), "{said}");
+    if let Ok(mut log) = OpenOptions::new().write(true).truncate(true).open(file)
+        && let Err(error) = writeln!(log, "{said}")
+    {
+        tracing::warn!("{}: {error}", file.display());
+    }
+    ExitCode::from(code)
+}
+
+/// What a pod of the Job `job` waits for, if it is more than its next moment.
+pub fn waits<'a>(job: &str, pods: impl IntoIterator<Item = &'a Pod>) -> Option<String> {
+    let passing = |why: &str| why.starts_with("ContainersNotReady") || why.starts_with("PodCompleted");
+    let own = pods.into_iter().filter(|pod| pods::is_of_job(pod, job));
+    own.map(Workload::readiness).find_map(|readiness| match readiness {
+        Readiness::Waiting(why) => (!passing(&why)).then_some(why),
+        Readiness::Ready | Readiness::Failed(_) => None,
+    })
+}
+
+/// A Job whose pod is tried a few times, but not again after one of the exit codes `hopeless`, nor for longer than `deadline`: one
+/// that cannot even start must not hold others up for ever.
+pub fn job(mut pods: PodTemplateSpec, hopeless: &[i32], deadline: Duration) -> JobSpec {
+    pods.spec.get_or_insert_default().restart_policy = Some("Never".to_owned());
+    let codes = PodFailurePolicyOnExitCodesRequirement {
+        operator: "In".to_owned(),
+        values: hopeless.to_vec(),
+        ..PodFailurePolicyOnExitCodesRequirement::default()
+    };
+    let fail = PodFailurePolicyRule {
+        action: "FailJob".to_owned(),
+        on_exit_codes: Some(codes),
+        ..PodFailurePolicyRule::default()
+    };
+    JobSpec {
+        backoff_limit: Some(3),
+        active_deadline_seconds: i64::try_from(deadline.as_secs()).ok(),
+        pod_failure_policy: Some(PodFailurePolicy { rules: vec![fail] }),
+        template: pods,
+        ..JobSpec::default()
+    }
+}
+
+/// A CronJob that runs `job` by `schedule` in UTC, one at a time. A run that was missed is made up for within the hour.
+pub fn cron_job(metadata: ObjectMeta, schedule: String, job: JobSpec) -> CronJob {
+    let labels = job.template.metadata.as_ref().and_then(|metadata| metadata.labels.clone());
+    let template =
+        JobTemplateSpec { metadata: Some(ObjectMeta { labels, ..ObjectMeta::default() }), spec: Some(job) };
+    let spec = CronJobSpec {
+        schedule,
+        concurrency_policy: Some("Forbid".to_owned()),
+        starting_deadline_seconds: Some(3600),
+        successful_jobs_history_limit: Some(3),
+        failed_jobs_history_limit: Some(3),
+        time_zone: Some("Etc/UTC".to_owned()),
+        job_template: template,
+        suspend: None,
+    };
+    CronJob { metadata, spec, status: None }
+}
+
 /// The end of the first container that was like `wanted`, of the Job's pod that ended last.
 fn last_end<'a, P: Borrow<Pod>>(
     job: &Job,
@@ -65,8 +173,6 @@ fn words(end: &ContainerStateTerminated) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     fn job(conditions: Value) -> Job {
@@ -122,5 +228,64 @@ mod tests {
         for (name, is, want) in cases {
             assert_eq!(is, want, "{name}");
         }
+    }
+
+    #[test]
+    fn a_job_is_over_when_it_says_when_it_was_done_or_that_it_failed() {
+        let done = json!([{"type": "Complete", "status": "True"}]);
+        let failed = json!([{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]);
+        let mut jobs = [job(json!([])), job(done.clone()), job(done), job(failed)];
+        let at = |job: &mut Job| {
+            let status = job.status.as_mut().unwrap();
+            status.completion_time = serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap();
+        };
+        at(&mut jobs[2]);
+        let over: Vec<bool> = ended::<Pod>(&jobs, &[]).map(|(job, _)| completed(job).is_some()).collect();
+        assert_eq!(over, [true, false], "neither the one that runs, nor the one that is about to be done");
+    }
+
+    #[test]
+    fn what_a_job_waits_for_is_what_its_pod_waits_for() {
+        let pod = |condition: Value| -> Pod {
+            let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "backup", "uid": "j", "controller": true});
+            serde_json::from_value(json!({"metadata": {"name": "p", "ownerReferences": [owner]},
+                "status": {"phase": "Pending", "conditions": [condition]}}))
+            .unwrap()
+        };
+        let stuck = pod(
+            json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}),
+        );
+        let why = waits("backup", [&stuck]).unwrap();
+        assert!(why.contains("no node"), "{why}");
+        assert_eq!(waits("other", [&stuck]), None);
+    }
+
+    #[test]
+    fn a_job_is_not_tried_again_when_that_is_useless() {
+        let labels: std::collections::BTreeMap<_, _> = [("app".to_owned(), "db".to_owned())].into();
+        let pods = crate::parts::template(labels, k8s_openapi::api::core::v1::PodSpec::default());
+        let spec = super::job(pods, &[64, 65], Duration::from_secs(600));
+        let told = json!(spec);
+        assert_eq!(told["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"], json!([64, 65]));
+        assert_eq!(told["template"]["spec"]["restartPolicy"], "Never");
+        assert_eq!(told["activeDeadlineSeconds"], 600);
+        let told = json!(cron_job(ObjectMeta::default(), "0 3 * * *".to_owned(), spec));
+        assert_eq!(told["spec"]["concurrencyPolicy"], "Forbid");
+        assert_eq!(
+            told["spec"]["jobTemplate"]["metadata"]["labels"]["app"], "db",
+            "its Jobs are found by them"
+        );
+    }
+
+    #[test]
+    fn the_last_words_go_where_they_are_read() {
+        let file = std::env::temp_dir().join(format!("capstan-end-{:016x}", fastrand::u64(..)));
+        let code = |code| format!("{:?}", ExitCode::from(code));
+        assert_eq!(format!("{:?}", end(&file, Ok(json!({"notes": 1})))), code(0));
+        assert!(!file.exists(), "a file that is not there is not made");
+        std::fs::write(&file, "what another container wrote, a long line").unwrap();
+        assert_eq!(format!("{:?}", end(&file, Err((64, "no such version".to_owned())))), code(64));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"error\":\"no such version\"}\n");
+        std::fs::remove_file(file).unwrap();
     }
 }

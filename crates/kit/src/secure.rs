@@ -1,6 +1,8 @@
 //! What every operator needs to be safe by default: pods that pass Pod Security `restricted`, and passwords nobody can guess.
 
-use k8s_openapi::api::core::v1::{Capabilities, PodSecurityContext, SeccompProfile, SecurityContext};
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, PodSecurityContext, PodSpec, SeccompProfile, SecurityContext, Volume,
+};
 
 /// Letters and digits that are not mistaken for each other: 32 of them carry 5 bits each.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
@@ -20,6 +22,18 @@ pub fn restricted_pod(user: i64) -> PodSecurityContext {
             ..SeccompProfile::default()
         }),
         ..PodSecurityContext::default()
+    }
+}
+
+/// A pod as [`restricted_pod`], of a ServiceAccount whose token it does not get.
+pub fn pod(account: String, user: i64, container: Container, volumes: Vec<Volume>) -> PodSpec {
+    PodSpec {
+        service_account_name: Some(account),
+        automount_service_account_token: Some(false),
+        security_context: Some(restricted_pod(user)),
+        containers: vec![container],
+        volumes: Some(volumes),
+        ..PodSpec::default()
     }
 }
 

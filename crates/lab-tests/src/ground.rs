@@ -1,6 +1,12 @@
-//! What only the host can do: signals to processes in pods, files on volumes, packets that do not arrive, nodes without power.
+//! What only the host can do: signals to processes in pods, files on volumes, packets that do not arrive, slow disks, nodes without
+//! power.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use kube::{Api, ResourceExt as _};
@@ -48,37 +54,46 @@ pub async fn volume(world: &World, claim: &str) -> PathBuf {
     path.expect("neither hostPath nor local").into()
 }
 
-/// Ends a pod's talk with the API server, until it is dropped. Probes of the kubelet and all else go on.
+/// Packets of a pod that do not arrive, until this is dropped. Probes of the kubelet and all else go on.
 pub struct CutOff<'w> {
     world: &'w World,
     node: String,
-    address: String,
+    table: String,
 }
 
 impl<'w> CutOff<'w> {
+    /// Ends a pod's talk with the API server.
     pub fn of(world: &'w World, pod: &Pod) -> Self {
-        let node = pod.spec.as_ref().unwrap().node_name.clone().unwrap();
-        let address = pod
-            .status
-            .as_ref()
-            .unwrap()
-            .pod_ip
-            .clone()
-            .unwrap_or_else(|| panic!("{} has no address", pod.name_any()));
-        let cut = Self { world, node, address };
-        // Before the Service's address is translated, so that open connections are cut, too.
+        let address = address(pod);
+        Self::drop_packets(world, pod, &format!("ip saddr {address} ip daddr {API}"))
+    }
+
+    /// Ends a pod's talk with other pods, in both directions; they are on other nodes.
+    pub fn from_others<'p>(world: &'w World, pod: &Pod, others: impl IntoIterator<Item = &'p Pod>) -> Self {
+        let (here, address) = (node(pod), address(pod));
+        let others: Vec<String> = others
+            .into_iter()
+            .filter(|other| other.uid() != pod.uid())
+            .map(|other| {
+                // Within a node packets go by the bridge, where no rule sees them.
+                assert_ne!(node(other), here, "{} and {} are on one node", pod.name_any(), other.name_any());
+                self::address(other)
+            })
+            .collect();
+        Self::drop_packets(world, pod, &format!("ip saddr . ip daddr {{ {} }}", both_ways(&address, &others)))
+    }
+
+    fn drop_packets(world: &'w World, pod: &Pod, which: &str) -> Self {
+        let table = format!("test-cut-{}-{:04x}", address(pod).replace('.', "-"), fastrand::u16(..));
+        let cut = Self { world, node: node(pod), table };
+        // Before a Service's address is translated, so that open connections are cut, too.
         let rules = format!(
             "add table ip {0}\nadd chain ip {0} cut {{ type filter hook prerouting priority -300; }}\n\
-             add rule ip {0} cut ip saddr {1} ip daddr {API} drop\n",
-            cut.table(),
-            cut.address
+             add rule ip {0} cut {which} drop\n",
+            cut.table
         );
         cut.nft(&rules);
         cut
-    }
-
-    fn table(&self) -> String {
-        format!("test-cut-{}", self.address.replace('.', "-"))
     }
 
     fn nft(&self, rules: &str) {
@@ -90,7 +105,54 @@ impl<'w> CutOff<'w> {
 
 impl Drop for CutOff<'_> {
     fn drop(&mut self) {
-        self.nft(&format!("delete table ip {}", self.table()));
+        self.nft(&format!("delete table ip {}", self.table));
+    }
+}
+
+/// Pairs for an nft set: from `one` to each of `others`, and back.
+fn both_ways(one: &str, others: &[String]) -> String {
+    let pairs = others.iter().flat_map(|other| [format!("{one} . {other}"), format!("{other} . {one}")]);
+    pairs.collect::<Vec<_>>().join(", ")
+}
+
+fn node(pod: &Pod) -> String {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    node.unwrap_or_else(|| panic!("{} has no node", pod.name_any()))
+}
+
+fn address(pod: &Pod) -> String {
+    let address = pod.status.as_ref().and_then(|status| status.pod_ip.clone());
+    address.unwrap_or_else(|| panic!("{} has no address", pod.name_any()))
+}
+
+/// A disk that takes its time: every time a pod's first container asks for its data to be on it, it waits this long; until dropped.
+pub struct SlowDisk(Vec<Child>);
+
+impl SlowDisk {
+    pub fn under(pod: &Pod, each: Duration) -> Self {
+        let calls = "fdatasync,fsync";
+        let slow = |pid: Pid| {
+            let mut strace = Command::new("strace");
+            strace.args(["--follow-forks", "--output=/dev/null", &format!("--trace={calls}")]);
+            strace.arg(format!("--inject={calls}:delay_enter={}", each.as_micros()));
+            strace.arg(format!("--attach={}", pid.as_raw_nonzero()));
+            strace.stderr(Stdio::null()).spawn().expect("strace, which makes disks slow, cannot be run")
+        };
+        let slowed: Vec<Child> = processes(pod).into_iter().map(slow).collect();
+        assert!(!slowed.is_empty(), "nothing runs in {}", pod.name_any());
+        Self(slowed)
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        for strace in &mut self.0 {
+            // It lets go of the process, which goes on; one that was killed leaves it stopped.
+            if let Some(pid) = i32::try_from(strace.id()).ok().and_then(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+            let _ = strace.wait();
+        }
     }
 }
 

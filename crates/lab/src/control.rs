@@ -96,6 +96,8 @@ fn controllers(addresses: Addresses, pki: &Pki) -> Vec<String> {
         ("cluster-signing-key-file", pki.key("ca")),
         ("node-monitor-period", MONITOR_PERIOD.into()),
         ("node-monitor-grace-period", MONITOR_GRACE.into()),
+        // Kubernetes' own 15 s are what a scenario with a HorizontalPodAutoscaler would wait.
+        ("horizontal-pod-autoscaler-sync-period", "2s".into()),
     ]));
     all
 }

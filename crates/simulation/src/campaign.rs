@@ -1,11 +1,14 @@
 //! A campaign: a scenario with every fault at every place, each run compared with the one without faults.
 
+use std::collections::BTreeSet;
+
 use apiserver::CrashPoint;
 
 use crate::{AtCall, Injected, Run, Scenario, run};
 
 const POINTS: [CrashPoint; 3] = [CrashPoint::Before, CrashPoint::AfterCommit, CrashPoint::AfterResponse];
 const AT_ETCD_WRITES: [AtCall; 4] = [AtCall::CrashBefore, AtCall::CrashAfter, AtCall::Lost, AtCall::Refused];
+const AT_ETCD_READS: [AtCall; 2] = [AtCall::Silent, AtCall::Crash];
 const REFUSALS: [u16; 4] = [409, 429, 500, 503];
 
 /// How much of it.
@@ -13,7 +16,7 @@ const REFUSALS: [u16; 4] = [409, 429, 500, 503];
 pub enum Extent {
     /// Every crash at every write, every lost answer, every stale revision; the same at etcd's, and its refusals.
     Sample,
-    /// And every refusal of every request, every call of etcd without an answer, and crashes in pairs.
+    /// And every refusal of every request, every question to etcd crashed or without an answer, and crashes in pairs.
     Whole,
 }
 
@@ -48,6 +51,11 @@ impl Campaign {
         Ok(Self { scenario, reference })
     }
 
+    /// With a run without faults that has been played already.
+    pub fn against(scenario: Scenario, reference: Run) -> Self {
+        Self { scenario, reference }
+    }
+
     /// The run without faults.
     pub fn reference(&self) -> &Run {
         &self.reference
@@ -68,8 +76,9 @@ impl Campaign {
             faults.extend(AT_ETCD_WRITES.map(|what| Injected::Etcd { what, nth }));
         }
         if extent == Extent::Whole {
-            let calls = 0..self.reference.etcd_calls.len();
-            faults.extend(calls.map(|nth| Injected::Etcd { what: AtCall::Silent, nth }));
+            for nth in self.questions() {
+                faults.extend(AT_ETCD_READS.map(|what| Injected::Etcd { what, nth }));
+            }
             for request in 0..requests {
                 faults.extend(REFUSALS.map(|code| Injected::Refused { code, request }));
             }
@@ -80,23 +89,34 @@ impl Campaign {
         faults
     }
 
-    /// Plays the scenario with each of `faults`. Every one must hit, and none must leave a trace.
-    pub fn play(&self, faults: &[Injected]) -> Vec<Finding> {
-        faults.iter().filter_map(|fault| self.check(*fault)).collect()
+    /// The calls of etcd that only ask. The same question again, with nothing changed in between, is the same place: operators
+    /// look at their members from time to time.
+    fn questions(&self) -> Vec<usize> {
+        let (mut asked, mut changes) = (BTreeSet::new(), 0);
+        let mut questions = Vec::new();
+        for (nth, made) in self.reference.etcd_calls.iter().enumerate() {
+            if made.call.is_write() {
+                changes += 1;
+            } else if asked.insert((made.revision, changes, &made.url, format!("{:?}", made.call))) {
+                questions.push(nth);
+            }
+        }
+        questions
     }
 
-    fn check(&self, fault: Injected) -> Option<Finding> {
-        let wrong = match run(&self.scenario, fault) {
-            Err(error) => vec![error],
-            Ok(run) => {
-                let mut wrong = wrong(&self.reference, &run);
-                if run.hits == 0 && !matches!(fault, Injected::Nothing | Injected::Stale { .. }) {
-                    wrong.push("the fault hit nothing: this run proves nothing".into());
-                }
-                wrong
-            }
-        };
-        (!wrong.is_empty()).then_some(Finding { fault, wrong })
+    /// Plays the scenario with each of `faults`. Every one must hit, and none must leave a trace.
+    pub fn play(&self, faults: &[Injected]) -> Vec<Finding> {
+        faults.iter().filter_map(|fault| self.meet(*fault).err()).collect()
+    }
+
+    /// Plays the scenario with one fault. The run, if it left what the one without faults left.
+    pub fn meet(&self, fault: Injected) -> Result<Run, Finding> {
+        let run = run(&self.scenario, fault).map_err(|error| Finding { fault, wrong: vec![error] })?;
+        let mut wrong = wrong(&self.reference, &run);
+        if run.hits == 0 && !matches!(fault, Injected::Nothing | Injected::Stale { .. }) {
+            wrong.push("the fault hit nothing: this run proves nothing".into());
+        }
+        if wrong.is_empty() { Ok(run) } else { Err(Finding { fault, wrong }) }
     }
 }
 
@@ -104,7 +124,7 @@ impl Campaign {
 fn wrong(reference: &Run, run: &Run) -> Vec<String> {
     let mut wrong = reference.dump.clone().without("events").difference(&run.dump.clone().without("events"));
     let names = reference.comings_and_goings.keys().chain(run.comings_and_goings.keys());
-    for name in names.collect::<std::collections::BTreeSet<_>>() {
+    for name in names.collect::<BTreeSet<_>>() {
         let counts = |run: &Run| run.comings_and_goings.get(name).copied().unwrap_or_default();
         let ((came, went), (comes, goes)) = (counts(reference), counts(run));
         if (came, went) != (comes, goes) {

@@ -145,7 +145,9 @@ impl Etcd {
     }
 
     fn meet(&self, url: &str, call: &Call) -> Option<EtcdFault> {
-        self.state().faults.meet(url, call)
+        let mut state = self.state();
+        let revision = state.server.as_ref().map_or(0, Server::revision);
+        state.faults.meet(url, call, revision)
     }
 
     /// The operator dies, here and at the API server.

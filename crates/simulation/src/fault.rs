@@ -27,7 +27,8 @@ pub enum Injected {
     /// When all is done, the operator restarts on an API server that is stuck at the `revision`th revision of the run, works on
     /// that for a while, and then sees the present.
     Stale { revision: usize },
-    /// Something goes wrong at the operator's `nth` call of etcd: of those that write, or of all for [`AtCall::Silent`].
+    /// Something goes wrong at the operator's `nth` call of etcd: of those that write, or of all for [`AtCall::Silent`] and
+    /// [`AtCall::Crash`].
     Etcd { what: AtCall, nth: usize },
 }
 
@@ -44,6 +45,8 @@ pub enum AtCall {
     Refused,
     /// Nothing happens, and nothing comes back.
     Silent,
+    /// The operator dies while it asks.
+    Crash,
 }
 
 const AT_CALLS: &[(AtCall, &str)] = &[
@@ -52,6 +55,7 @@ const AT_CALLS: &[(AtCall, &str)] = &[
     (AtCall::Lost, "lost"),
     (AtCall::Refused, "refused"),
     (AtCall::Silent, "silent"),
+    (AtCall::Crash, "crash"),
 ];
 
 const POINTS: &[(CrashPoint, &str)] = &[
@@ -84,6 +88,7 @@ impl Injected {
             AtCall::Lost => (Nth::Write(nth), EtcdFault::Lost),
             AtCall::Refused => (Nth::Write(nth), EtcdFault::Refused(Refusal::Unhealthy)),
             AtCall::Silent => (Nth::Call(nth), EtcdFault::Failed(EtcdError::Deadline(PATIENCE))),
+            AtCall::Crash => (Nth::Call(nth), EtcdFault::CrashBefore),
         }]
     }
 }
@@ -173,6 +178,7 @@ mod tests {
             Injected::Lost { write: 2 },
             Injected::Stale { revision: 9 },
             Injected::Etcd { what: AtCall::CrashAfter, nth: 3 },
+            Injected::Etcd { what: AtCall::Crash, nth: 4 },
         ] {
             assert_eq!(fault.to_string().parse(), Ok(fault));
         }

@@ -20,11 +20,13 @@
 mod campaign;
 pub mod etcd;
 mod fault;
+mod rights;
 mod scenario;
 pub mod workloads;
 mod world;
 
 pub use campaign::{Campaign, Extent, Finding};
 pub use fault::{AtCall, Injected, NoSuchFault};
+pub use rights::asked;
 pub use scenario::{Operator, Scenario, Step};
 pub use world::{OPERATOR, Run, run};

@@ -29,6 +29,8 @@ pub struct Run {
     pub etcd_calls: Vec<Made>,
     /// What became of the etcd clusters, in comparable form.
     pub etcd: Vec<String>,
+    /// The revision at which the run began.
+    pub first: u64,
     /// How many revisions the run made.
     pub revisions: usize,
     /// How often the operator crashed.
@@ -80,6 +82,7 @@ async fn play(scenario: &Scenario, fault: Injected) -> Result<Run, String> {
         },
         comings_and_goings: comings_and_goings(&server, first),
         requests: server.requests().of(OPERATOR).iter().cloned().collect(),
+        first,
         revisions: usize::try_from(server.revision() - first).unwrap_or_default(),
         crashes: world.crashes,
         hits: server.faults().fired().iter().sum::<usize>() + etcd.hits(),

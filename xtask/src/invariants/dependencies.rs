@@ -13,7 +13,7 @@ const MAY: &[(&str, &[&str])] = &[
     ("apiserver", &[]),
     ("contract", &[]),
     ("simulation", &["apiserver", "etcd-api"]),
-    ("bench", &["kit", "apiserver", "simulation"]),
+    ("bench", &["kit", "apiserver", "simulation", "etcd-types", "etcd-operator"]),
     ("etcd-api", &[]),
     ("etcd-types", &[]),
     ("etcd-core", &["etcd-types"]),

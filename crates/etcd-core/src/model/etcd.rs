@@ -114,6 +114,11 @@ impl Model {
         for serial in &serials {
             self.make_pod(*serial);
         }
+        for claim in self.boxes.values_mut().filter_map(|entry| entry.claim.as_mut()) {
+            if claim.phase == ClaimPhase::Bound {
+                claim.capacity = Some(claim.asked.clone());
+            }
+        }
         for serial in &serials {
             self.run(*serial);
         }
@@ -182,13 +187,6 @@ impl Model {
         if let Some(disk) = self.disks.get_mut(&key) {
             let low = template.version.minor;
             let may_go_back = self.etcd.downgrade.is_some_and(|to| to.minor == low);
-            let latched = self.latch.as_ref().is_some_and(|latch| latch.cluster_id.is_some());
-            if low < disk.minor && !latched {
-                // Nobody could know; etcd itself refuses it.
-                return Err(
-                    "invalid downgrade; server version is lower than determined cluster version".into()
-                );
-            }
             assert!(
                 low >= disk.minor || may_go_back,
                 "{} is started on data of {}",

@@ -32,7 +32,6 @@ impl Model {
             certificates: Certificates { problems: self.certificate_problems.clone(), first_to_end: None },
             upgrade_hold: self.upgrade_hold.clone(),
             move_leader: self.move_leader.clone(),
-            blocked: Vec::new(),
         }
     }
 
@@ -82,6 +81,12 @@ impl Model {
             state: claim.state,
             cluster_id: claim.cluster_id,
             version: claim.version,
+            started: claim.started,
+            class: Some("fast".into()),
+            asked: Some(claim.asked.clone()),
+            capacity: claim.capacity.clone(),
+            can_grow: self.class_grows,
+            resizing: None,
             node: claim.node.as_deref().map(|name| self.node(name)),
         }
     }

@@ -62,6 +62,22 @@ fn a_hung_process_is_restarted_after_a_while() {
 }
 
 #[test]
+fn whoever_was_out_of_sight_for_long_is_restarted_before_it_is_replaced() {
+    let mut model = Model::running(3, "3.6.16");
+    model.reachable = false;
+    model.pass(3600);
+    model.reconcile();
+    model.reachable = true;
+    model.hang(2);
+    expect![[r#"
+        Restart db-2
+          restart the pod of member 2: it runs and does not serve
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
+}
+
+#[test]
 fn a_member_on_a_dead_node_is_replaced_after_a_while_and_its_volume_kept() {
     let mut model = Model::running(3, "3.6.16");
     model.kill_node(1);

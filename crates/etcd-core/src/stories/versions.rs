@@ -2,8 +2,9 @@
 
 use etcd_types::{EtcdClusterSpec, LogLevel, UpdateType};
 use expect_test::expect;
+use jiff::Timestamp;
 
-use crate::{Serial, model::Model};
+use crate::{Serial, Step, model::Model};
 
 #[test]
 fn an_upgrade_moves_followers_first_and_the_leader_last() {
@@ -31,6 +32,33 @@ fn an_upgrade_moves_followers_first_and_the_leader_last() {
         rest
         Healthy: 3 of 3 members serve etcd 3.7.3"#]]
     .assert_eq(&model.story());
+}
+
+/// Requests that get lost while leadership moves are tried again when they time out: by then, and not before, the next may go.
+#[test]
+fn who_has_handed_over_stays_until_lost_requests_have_been_tried_again() {
+    let mut model = Model::running(3, "3.6.8");
+    model.etcd.leader = Some(Serial(2));
+    model.edit(|spec| spec.version = "3.6.16".into());
+    let step = |model: &mut Model| {
+        let plan = model.reconcile();
+        model.live();
+        model.pass(1);
+        plan.step
+    };
+    let (mut second, mut moved, mut stopped) = (None, None, None);
+    while stopped.is_none() {
+        match step(&mut model) {
+            Some(Step::RestartPod { serial: Serial(3), .. }) => second = Some(model.now),
+            Some(Step::MoveLeader { .. }) => moved = Some(model.now),
+            Some(Step::RestartPod { serial: Serial(2), .. }) => stopped = Some(model.now),
+            _ => {}
+        }
+    }
+    let seconds =
+        |from: Option<Timestamp>, to: Option<Timestamp>| to.unwrap().duration_since(from.unwrap()).as_secs();
+    assert!(seconds(second, moved) < 5, "while the one before settles: {}", seconds(second, moved));
+    assert!((7..10).contains(&seconds(moved, stopped)), "{} s", seconds(moved, stopped));
 }
 
 #[test]

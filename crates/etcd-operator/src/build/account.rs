@@ -2,16 +2,12 @@
 
 use etcd_types::EtcdCluster;
 use k8s_openapi::api::core::v1::ServiceAccount;
+use kit::parts;
 use kube::ResourceExt as _;
 
 use super::owned;
 use crate::names;
 
 pub(crate) fn account(cluster: &EtcdCluster) -> ServiceAccount {
-    let account = ServiceAccount {
-        metadata: names::meta(cluster, cluster.name_any()),
-        automount_service_account_token: Some(false),
-        ..ServiceAccount::default()
-    };
-    owned(account, cluster)
+    owned(parts::account(names::meta(cluster, cluster.name_any())), cluster)
 }

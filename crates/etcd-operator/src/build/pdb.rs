@@ -6,8 +6,9 @@
 use etcd_types::{EtcdCluster, Medium};
 use k8s_openapi::{
     api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec},
-    apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString},
+    apimachinery::pkg::util::intstr::IntOrString,
 };
+use kit::parts;
 use kube::ResourceExt as _;
 
 use super::owned;
@@ -24,10 +25,7 @@ pub(crate) fn budget(cluster: &EtcdCluster, min_available: u32) -> PodDisruption
         metadata: names::meta(cluster, cluster.name_any()),
         spec: Some(PodDisruptionBudgetSpec {
             min_available: Some(IntOrString::Int(i32::try_from(min_available).unwrap_or(i32::MAX))),
-            selector: Some(LabelSelector {
-                match_labels: Some(names::selector(&cluster.name_any())),
-                ..LabelSelector::default()
-            }),
+            selector: Some(parts::matching(names::selector(&cluster.name_any()))),
             unhealthy_pod_eviction_policy: Some(unhealthy.to_owned()),
             ..PodDisruptionBudgetSpec::default()
         }),

@@ -6,16 +6,12 @@ use etcd_core::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT, Serial, Template};
 use etcd_types::{Medium, PodOptions, TlsMode};
 use k8s_openapi::{
     api::core::v1::{
-        Affinity, Container, ContainerPort, EmptyDirVolumeSource, HTTPGetAction,
-        PersistentVolumeClaimVolumeSource, PodAffinityTerm, PodAntiAffinity, PodSpec, PodTemplateSpec, Probe,
-        SecretVolumeSource, TopologySpreadConstraint, Volume, VolumeMount, WeightedPodAffinityTerm,
+        Affinity, Container, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, PodAntiAffinity,
+        PodSpec, PodTemplateSpec, Probe, SecretVolumeSource, TopologySpreadConstraint, Volume,
     },
-    apimachinery::pkg::{
-        apis::meta::v1::{LabelSelector, ObjectMeta},
-        util::intstr::IntOrString,
-    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
-use kit::secure;
+use kit::{parts, secure};
 
 use super::arguments::{PEER, SERVER, arguments};
 use crate::{
@@ -86,9 +82,10 @@ fn pod(names: &Names<'_>, serial: Serial, template: &Template, container: Contai
 }
 
 fn container(template: &Template, arguments: Vec<String>) -> Container {
-    let mut mounts = vec![mount("data", "/var/lib/etcd", false)];
+    let mut mounts = vec![parts::mount("data", "/var/lib/etcd")];
     if template.tls.mode != TlsMode::Off {
-        mounts.extend([mount("server-tls", SERVER, true), mount("peer-tls", PEER, true)]);
+        let certificates = [("server-tls", SERVER), ("peer-tls", PEER)];
+        mounts.extend(certificates.map(|(name, path)| parts::mount_read_only(name, path)));
     }
     Container {
         name: "etcd".to_owned(),
@@ -96,11 +93,11 @@ fn container(template: &Template, arguments: Vec<String>) -> Container {
         command: Some(vec!["etcd".to_owned()]),
         args: Some(arguments),
         env: some(template.pod.env.clone(), Vec::is_empty),
-        ports: Some(vec![
-            port("client", CLIENT_PORT),
-            port("peer", PEER_PORT),
-            port("metrics", METRICS_PORT),
-        ]),
+        ports: Some(
+            [("client", CLIENT_PORT), ("peer", PEER_PORT), ("metrics", METRICS_PORT)]
+                .map(|(name, port)| parts::container_port(name, port))
+                .into(),
+        ),
         resources: template.pod.resources.clone(),
         security_context: Some(secure::restricted_container()),
         volume_mounts: Some(mounts),
@@ -150,7 +147,7 @@ fn other_nodes(cluster: &str) -> Vec<TopologySpreadConstraint> {
         max_skew: 1,
         topology_key: "kubernetes.io/hostname".to_owned(),
         when_unsatisfiable: "ScheduleAnyway".to_owned(),
-        label_selector: Some(siblings(cluster)),
+        label_selector: Some(parts::matching(names::selector(cluster))),
         ..TopologySpreadConstraint::default()
     }]
 }
@@ -158,12 +155,7 @@ fn other_nodes(cluster: &str) -> Vec<TopologySpreadConstraint> {
 /// Over zones, as far as there are any. Not as a second constraint: the scheduler counts only nodes that have the labels of all
 /// constraints, so that where nodes have no zone, members would not be spread over nodes either.
 fn other_zones(cluster: &str) -> Affinity {
-    let term = PodAffinityTerm {
-        topology_key: "topology.kubernetes.io/zone".to_owned(),
-        label_selector: Some(siblings(cluster)),
-        ..PodAffinityTerm::default()
-    };
-    let preferred = WeightedPodAffinityTerm { weight: 100, pod_affinity_term: term };
+    let preferred = parts::preferred(names::selector(cluster), "topology.kubernetes.io/zone");
     let apart = PodAntiAffinity {
         preferred_during_scheduling_ignored_during_execution: Some(vec![preferred]),
         ..PodAntiAffinity::default()
@@ -171,41 +163,8 @@ fn other_zones(cluster: &str) -> Affinity {
     Affinity { pod_anti_affinity: Some(apart), ..Affinity::default() }
 }
 
-fn siblings(cluster: &str) -> LabelSelector {
-    LabelSelector { match_labels: Some(names::selector(cluster)), ..LabelSelector::default() }
-}
-
-fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
-    VolumeMount {
-        name: name.to_owned(),
-        mount_path: path.to_owned(),
-        read_only: read_only.then_some(true),
-        ..VolumeMount::default()
-    }
-}
-
-fn port(name: &str, port: u16) -> ContainerPort {
-    ContainerPort {
-        name: Some(name.to_owned()),
-        container_port: port.into(),
-        protocol: Some("TCP".to_owned()),
-        ..ContainerPort::default()
-    }
-}
-
 fn probe(path: &str, period: i32, failures: i32) -> Probe {
-    let get = HTTPGetAction {
-        path: Some(path.to_owned()),
-        port: IntOrString::Int(METRICS_PORT.into()),
-        ..HTTPGetAction::default()
-    };
-    Probe {
-        http_get: Some(get),
-        period_seconds: Some(period),
-        failure_threshold: Some(failures),
-        timeout_seconds: Some(5),
-        ..Probe::default()
-    }
+    parts::http_probe(path, METRICS_PORT, period, 5, failures)
 }
 
 /// What is empty is not asked for.

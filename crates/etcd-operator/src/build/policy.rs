@@ -8,6 +8,7 @@ use k8s_openapi::{
     },
     apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString},
 };
+use kit::parts::matching;
 use kube::ResourceExt as _;
 
 use super::owned;
@@ -50,10 +51,6 @@ pub(crate) fn network_policy(
         }),
     };
     owned(policy, cluster)
-}
-
-fn matching(labels: std::collections::BTreeMap<String, String>) -> LabelSelector {
-    LabelSelector { match_labels: Some(labels), ..LabelSelector::default() }
 }
 
 fn rule(port: u16, from: Option<Vec<NetworkPolicyPeer>>) -> NetworkPolicyIngressRule {

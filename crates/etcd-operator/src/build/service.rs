@@ -2,10 +2,8 @@
 
 use etcd_core::{CLIENT_PORT, METRICS_PORT, PEER_PORT};
 use etcd_types::EtcdCluster;
-use k8s_openapi::{
-    api::core::v1::{Service, ServicePort, ServiceSpec},
-    apimachinery::pkg::util::intstr::IntOrString,
-};
+use k8s_openapi::api::core::v1::{Service, ServiceSpec};
+use kit::parts;
 use kube::ResourceExt as _;
 
 use super::owned;
@@ -17,7 +15,7 @@ pub(crate) fn client_service(cluster: &EtcdCluster) -> Service {
         metadata: names::meta(cluster, names::of(cluster).get().client_service()),
         spec: Some(ServiceSpec {
             selector: Some(names::selector(&cluster.name_any())),
-            ports: Some(vec![port("client", CLIENT_PORT)]),
+            ports: Some(vec![parts::service_port("client", CLIENT_PORT, CLIENT_PORT)]),
             ..ServiceSpec::default()
         }),
         status: None,
@@ -33,24 +31,14 @@ pub(crate) fn peer_service(cluster: &EtcdCluster) -> Service {
             cluster_ip: Some("None".to_owned()),
             publish_not_ready_addresses: Some(true),
             selector: Some(names::selector(&cluster.name_any())),
-            ports: Some(vec![
-                port("peer", PEER_PORT),
-                port("client", CLIENT_PORT),
-                port("metrics", METRICS_PORT),
-            ]),
+            ports: Some(
+                [("peer", PEER_PORT), ("client", CLIENT_PORT), ("metrics", METRICS_PORT)]
+                    .map(|(name, port)| parts::service_port(name, port, port))
+                    .into(),
+            ),
             ..ServiceSpec::default()
         }),
         status: None,
     };
     owned(service, cluster)
-}
-
-fn port(name: &str, port: u16) -> ServicePort {
-    ServicePort {
-        name: Some(name.to_owned()),
-        port: port.into(),
-        target_port: Some(IntOrString::Int(port.into())),
-        protocol: Some("TCP".to_owned()),
-        ..ServicePort::default()
-    }
 }

@@ -5,10 +5,8 @@
 
 use etcd_core::{Serial, Template};
 use etcd_types::EtcdCluster;
-use k8s_openapi::{
-    api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy},
-    apimachinery::pkg::apis::meta::v1::LabelSelector,
-};
+use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
+use kit::parts;
 use kube::ResourceExt as _;
 
 use super::{owned, pod};
@@ -29,7 +27,7 @@ pub(crate) fn stateful_set(cluster: &EtcdCluster, serial: Serial, template: &Tem
         spec: StatefulSetSpec {
             replicas: Some(1),
             service_name: Some(name.peer_service()),
-            selector: LabelSelector { match_labels: Some(selector), ..LabelSelector::default() },
+            selector: parts::matching(selector),
             update_strategy: Some(StatefulSetUpdateStrategy {
                 type_: Some("OnDelete".to_owned()),
                 rolling_update: None,

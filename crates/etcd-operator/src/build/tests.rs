@@ -370,9 +370,11 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
         detached: None,
         cluster_id: Some(ClusterId(0x9d3f)),
         version: "3.6.16".parse().ok(),
+        started: "3.7.3".parse().ok(),
+        resize: None,
     };
     let small = cluster(json!({"version": "3.6.16", "storage": {"size": "4Gi", "storageClassName": "fast"}}));
-    let live = claim(&small, &wish, None);
+    let live = claim(&small, &wish, &small.spec.storage, None);
     check(
         &live,
         expect![[r#"
@@ -382,6 +384,7 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
           annotations:
             etcd.capstan.dev/cluster-id: 9d3f
             etcd.capstan.dev/cluster-uid: u-1
+            etcd.capstan.dev/started-version: "3.7.3"
             etcd.capstan.dev/version: "3.6.16"
           name: db-1
           namespace: prod
@@ -396,7 +399,11 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
     );
     assert_eq!(live.metadata.owner_references, None);
     let large = cluster(json!({"version": "3.6.16", "storage": {"size": "9Gi"}}));
-    assert_eq!(claim(&large, &wish, Some(&live)).spec, live.spec);
+    assert_eq!(claim(&large, &wish, &large.spec.storage, Some(&live)).spec, live.spec);
+    let grown = ClaimWish { resize: Some(large.spec.storage.size.clone()), ..wish };
+    let grown = claim(&large, &grown, &large.spec.storage, Some(&live)).spec.unwrap();
+    assert_eq!(grown.resources.unwrap().requests.unwrap()["storage"].0, "9Gi");
+    assert_eq!(grown.storage_class_name.as_deref(), Some("fast"));
 }
 
 #[test]

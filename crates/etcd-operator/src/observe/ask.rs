@@ -2,7 +2,7 @@
 //!
 //! A member list that was read linearizably is two answers: who the members are, and that the one who told it has a quorum.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use etcd_api::{Consistency, EtcdError, Membership, Status, Tls};
 use etcd_core::{
@@ -12,6 +12,7 @@ use etcd_types::EtcdCluster;
 use futures::future::join_all;
 use jiff::Timestamp;
 use kit::Key;
+use tokio::time::timeout;
 
 use crate::{
     etcd::{Connections, Reached},
@@ -41,8 +42,9 @@ pub(super) async fn ask(
 ) -> Asked {
     let name = names::of(cluster);
     let name = name.get();
-    let running =
-        picture.members.iter().filter(|(_, member)| member.pod.as_ref().is_some_and(|pod| pod.running));
+    // Nobody listens to a member that is being stopped: etcd does not end before all streams to it have, for 7 s at most.
+    let runs = |pod: &etcd_core::Pod| pod.running && !pod.deleting;
+    let running = picture.members.iter().filter(|(_, member)| member.pod.as_ref().is_some_and(runs));
     let urls: Vec<(Serial, String)> =
         running.map(|(serial, _)| (*serial, name.client_url(*serial))).collect();
     let all: Vec<String> = urls.iter().map(|(_, url)| url.clone()).collect();
@@ -78,8 +80,22 @@ pub(super) async fn ask(
 async fn ask_one(connections: &Connections, key: &Key, url: &str) -> Result<Answer, EtcdError> {
     let reached = connections.look(key, url).await?;
     let endpoint = &reached.endpoint;
-    let (status, membership) = futures::join!(endpoint.status(), endpoint.members(Consistency::Linearizable));
+    let patience = reached.tardy.patience();
+    let (status, membership) = futures::join!(
+        within(patience, endpoint.status()),
+        within(patience, endpoint.members(Consistency::Linearizable))
+    );
+    let late = [status.as_ref().err(), membership.as_ref().err()];
+    let late = late.into_iter().flatten().any(|error| matches!(error, EtcdError::Deadline(_)));
+    reached.tardy.note(late, patience);
     Ok(Answer { status: status?, membership: membership.ok(), reached })
+}
+
+async fn within<T>(
+    patience: Duration,
+    answer: impl Future<Output = Result<T, EtcdError>>,
+) -> Result<T, EtcdError> {
+    timeout(patience, answer).await.unwrap_or(Err(EtcdError::Deadline(patience)))
 }
 
 /// The ID that is latched, wherever it is.

@@ -3,9 +3,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use etcd_core::{Claim, ClaimPhase, ClaimState, Cluster, Etcd, Member, Node, NodeState, Picture, Serial};
-use etcd_types::EtcdCluster;
+use etcd_types::{EtcdCluster, ExistingVolumes};
 use jiff::Timestamp;
-use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::PersistentVolumeClaim};
+use k8s_openapi::{
+    api::{
+        apps::v1::StatefulSet,
+        core::v1::{PersistentVolumeClaim, PersistentVolumeClaimStatus},
+    },
+    apimachinery::pkg::api::resource::Quantity,
+};
 use kit::pause;
 use kube::{Resource as _, ResourceExt as _};
 
@@ -22,6 +28,8 @@ pub(super) trait Places {
     fn node(&self, name: &str) -> NodeState;
     /// The one node that a volume can be used on, where that is so.
     fn node_of_volume(&self, name: &str) -> Option<String>;
+    /// Whether a storage class lets volumes grow.
+    fn class_grows(&self, name: &str) -> bool;
 }
 
 /// The objects of this cluster's members, of those that carry its name.
@@ -34,12 +42,22 @@ pub(super) fn members(
     let name = names::of(cluster);
     let serial = |object: &str| name.get().serial_of_name(object);
     let uid = cluster.uid();
-    let sets = stateful_sets.into_iter().filter(|set| names::is_owned(cluster, &**set));
-    let pods = pods.into_iter().filter(|pod| pod.seen.cluster_uid == uid);
+    let takes_back = cluster.spec.bootstrap.existing_volumes == ExistingVolumes::Adopt;
+    let is_mine = |set: &Arc<StatefulSet>| {
+        names::is_owned(cluster, &**set) || (takes_back && names::is_ours(cluster, &**set))
+    };
+    let sets: Vec<_> = stateful_sets.into_iter().filter(is_mine).collect();
+    // Pods of a StatefulSet that was taken back still name the cluster that they were made for.
+    let is_of_set = |pod: &Glimpse<MemberPod>| {
+        let owner = kit::Row::controller(pod).map(|owner| owner.uid.to_owned());
+        sets.iter().any(|set| owner.is_some() && set.uid() == owner)
+    };
+    let pods = pods.into_iter().filter(|pod| pod.seen.cluster_uid == uid || is_of_set(pod));
+    let pods: Vec<_> = pods.collect();
     let serial_of_pod = |pod: &Glimpse<MemberPod>| serial(kit::Row::key(pod).name().strip_suffix("-0")?);
     Live {
-        stateful_sets: sets.filter_map(|set| Some((serial(&set.name_any())?, set))).collect(),
-        pods: pods.filter_map(|pod| Some((serial_of_pod(&pod)?, pod))).collect(),
+        stateful_sets: sets.into_iter().filter_map(|set| Some((serial(&set.name_any())?, set))).collect(),
+        pods: pods.into_iter().filter_map(|pod| Some((serial_of_pod(&pod)?, pod))).collect(),
         claims: claims.into_iter().filter_map(|claim| Some((serial(&claim.name_any())?, claim))).collect(),
         ..Live::default()
     }
@@ -86,7 +104,6 @@ pub(super) fn picture(places: &impl Places, cluster: &EtcdCluster, live: &Live, 
         certificates: etcd_core::Certificates::default(),
         upgrade_hold: cluster.annotations().get(names::HOLD_UPGRADE).cloned(),
         move_leader: cluster.annotations().get(etcd_core::MOVE_LEADER).cloned(),
-        blocked: Vec::new(),
     }
 }
 
@@ -111,7 +128,8 @@ fn pod(places: &impl Places, pod: &Glimpse<MemberPod>) -> etcd_core::Pod {
 fn claim(places: &impl Places, claim: &PersistentVolumeClaim, now: Timestamp) -> Claim {
     let said = |name: &str| claim.annotations().get(name).map(String::as_str);
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
-    let volume = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone());
+    let spec = claim.spec.as_ref();
+    let volume = spec.and_then(|spec| spec.volume_name.clone());
     let place = volume.and_then(|volume| places.node_of_volume(&volume));
     Claim {
         uid: claim.uid().unwrap_or_default(),
@@ -129,8 +147,30 @@ fn claim(places: &impl Places, claim: &PersistentVolumeClaim, now: Timestamp) ->
         },
         cluster_id: said(names::CLUSTER_ID).and_then(|id| id.parse().ok()),
         version: said(names::VERSION).and_then(|version| version.parse().ok()),
+        class: spec.and_then(|spec| spec.storage_class_name.clone()),
+        asked: spec.and_then(|spec| storage(spec.resources.as_ref()?.requests.as_ref())),
+        capacity: claim.status.as_ref().and_then(|status| storage(status.capacity.as_ref())),
+        can_grow: spec
+            .and_then(|spec| spec.storage_class_name.as_deref())
+            .is_some_and(|it| places.class_grows(it)),
+        resizing: claim.status.as_ref().and_then(resizing),
+        started: said(names::STARTED).and_then(|version| version.parse().ok()),
         node: place.map(|name| node(places, name)),
     }
+}
+
+fn storage(of: Option<&BTreeMap<String, Quantity>>) -> Option<Quantity> {
+    of?.get("storage").cloned()
+}
+
+/// What Kubernetes says about a volume that is to grow: `Resizing`, `FileSystemResizePending`, `ControllerResizeError` …
+fn resizing(status: &PersistentVolumeClaimStatus) -> Option<String> {
+    let about = |type_: &str| type_.contains("Resiz");
+    let it = status.conditions.iter().flatten().rfind(|it| it.status == "True" && about(&it.type_))?;
+    Some(match it.message.as_deref().filter(|message| !message.is_empty()) {
+        Some(message) => format!("{}: {message}", it.type_),
+        None => it.type_.clone(),
+    })
 }
 
 fn node(places: &impl Places, name: String) -> Node {

@@ -2,7 +2,11 @@
 //!
 //! `capstan etcd plan` decides on it as the operator does on its own. What it does not show is said.
 
-use std::{collections::BTreeMap, fmt::Debug, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
+    sync::Arc,
+};
 
 use etcd_core::{NodeState, Picture};
 use etcd_types::EtcdCluster;
@@ -10,6 +14,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
     core::v1::{ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod},
+    storage::v1::StorageClass,
 };
 use kube::{Api, Client, Resource, ResourceExt as _, api::ListParams};
 use serde::de::DeserializeOwned;
@@ -19,7 +24,7 @@ use super::{
     reported,
 };
 use crate::{
-    glimpse::{Glimpse, Look as _, MemberPod, NodeHealth, VolumePlace},
+    glimpse::{ClassGrowth, Glimpse, Look as _, MemberPod, NodeHealth, VolumePlace},
     names,
 };
 
@@ -56,7 +61,13 @@ pub async fn look(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Res
             .iter()
             .filter_map(|volume| Some((volume.name_any(), VolumePlace::at(volume).node?)))
             .collect(),
+        classes: allowed(list::<StorageClass>(Api::all(client.clone()), &ListParams::default()).await)?.map(
+            |classes| classes.iter().filter(|it| ClassGrowth::at(it).grows).map(|it| it.name_any()).collect(),
+        ),
     };
+    if places.classes.is_none() {
+        assumed.push("you may not list storage classes: volumes are taken to be able to grow".to_owned());
+    }
     if places.nodes.is_none() {
         assumed.push("you may not list nodes: they are taken to be well".to_owned());
     }
@@ -70,6 +81,8 @@ struct Seen {
     /// Which of them are ready; nothing if that is not for them to know.
     nodes: Option<BTreeMap<String, bool>>,
     volumes: BTreeMap<String, String>,
+    /// Those that let volumes grow; nothing if that is not for them to know.
+    classes: Option<BTreeSet<String>>,
 }
 
 impl Places for Seen {
@@ -83,6 +96,10 @@ impl Places for Seen {
 
     fn node_of_volume(&self, name: &str) -> Option<String> {
         self.volumes.get(name).cloned()
+    }
+
+    fn class_grows(&self, name: &str) -> bool {
+        self.classes.as_ref().is_none_or(|grow| grow.contains(name))
     }
 }
 

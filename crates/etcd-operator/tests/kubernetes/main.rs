@@ -2,8 +2,8 @@
 //! that we generate, under Pod Security `restricted`; a checked client load goes on meanwhile.
 //! `cargo xtask test-kubernetes etcd` brings up what they stand on.
 //!
-//! Every scenario has a namespace of its own. Those in `with_trouble` and `figures` stop, kill or cut off the operator or a node, or
-//! measure, so they run alone. With `CAPSTAN_CAMPAIGN` set, those that take long run as well.
+//! Every scenario has a namespace of its own. Those in `with_trouble`, `reinstalled` and `figures` stop, kill, cut off or change the
+//! operator or a node, or measure, so they run alone. With `CAPSTAN_CAMPAIGN` set, those that take long run as well.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,14 +13,18 @@
     reason = "tests"
 )]
 
+mod command_line;
 mod configure;
 mod create;
 mod delete;
 mod figures;
+mod hampered;
 mod member_lost;
 mod pause;
 mod refused;
+mod reinstalled;
 mod scale;
+mod tls;
 mod upgrade;
 mod with_trouble;
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, Clusters as _},
-    patience::PATIENCE,
+    patience::{LONG, PATIENCE},
     world::scenario,
 };
 
@@ -34,7 +34,7 @@ async fn versions_that_cannot_follow_are_refused_and_the_cluster_goes_on() {
         assert_eq!(cluster.incarnations().await, before);
         // The way that the refusal names is open.
         cluster.patch(json!({"version": "3.5.35"})).await;
-        cluster.is_well(3, "3.5.35", PATIENCE).await;
+        cluster.is_well(3, "3.5.35", LONG).await;
         load.stop("refused versions, then a patch").await.nothing_failed();
     })
     .await;

@@ -19,7 +19,7 @@ use crate::{
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Waits until an operator has looked at everything there is: one that has not makes no new cluster.
-async fn operator_has_looked(world: &World) {
+pub(crate) async fn operator_has_looked(world: &World) {
     let canary = world.cluster("canary");
     let mut spec = spec(1, "3.6.16");
     spec["deletionPolicy"] = json!({"volumes": "Delete"});

@@ -1,11 +1,12 @@
 //! Where the scenarios are played: a server with workloads and simulated etcd, the operator with exactly the rights that it declares.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use apiserver::{Connection, Server, User};
+use apiserver::{Connection, Recorded, Server, User};
 use etcd_operator::Options;
 use etcd_types::EtcdCluster;
 use jiff::Timestamp;
@@ -17,7 +18,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 use simulation::{
-    Scenario,
+    Injected, OPERATOR, Run, Scenario,
     etcd::Etcd,
     workloads::{self, Volumes},
 };
@@ -25,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) const NAMESPACE: &str = "default";
 pub(crate) const NAME: &str = "db";
+pub(crate) const CLUSTER: &str = "etcdclusters.etcd.capstan.dev default/db";
 /// Longer than what anybody waits for: a replaced member, a failing roll.
 const REST: Duration = Duration::from_secs(400);
 
@@ -35,6 +37,27 @@ pub(crate) struct Stage {
     volumes: Volumes,
     /// The server of the present run: its clock is the operator's.
     server: Arc<Mutex<Option<Server>>>,
+    /// Besides the one.
+    more_operators: usize,
+}
+
+/// Plays a story that no other test needs.
+#[track_caller]
+pub(crate) fn play(scenario: &Scenario) -> Run {
+    simulation::run(scenario, Injected::Nothing).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A field of an object that is left in the end.
+pub(crate) fn left<'r>(run: &'r Run, place: &str, pointer: &str) -> &'r str {
+    let object = run.dump.objects().get(place);
+    let field = object.and_then(|object| object.pointer(pointer));
+    field.and_then(Value::as_str).unwrap_or("(nothing)")
+}
+
+#[track_caller]
+pub(crate) fn healthy(run: &Run) {
+    let status = &run.dump.objects()[CLUSTER]["status"];
+    assert_eq!(left(run, CLUSTER, "/status/phase"), "Healthy", "{status:#}");
 }
 
 fn manager(connection: Connection, etcd: &Etcd, now: Timestamp) -> Manager {
@@ -47,6 +70,8 @@ fn manager(connection: Connection, etcd: &Etcd, now: Timestamp) -> Manager {
 
 /// What the operator declares that it needs.
 pub(crate) fn declared() -> Vec<access::Access> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _inside = runtime.enter();
     let server = Server::new();
     manager(server.connection("", User::admin()), &Etcd::default(), server.now()).access()
 }
@@ -72,17 +97,18 @@ impl Stage {
     }
 
     pub(crate) fn scenario(&self, name: &'static str) -> Scenario {
-        let (prepared, clock, etcd) = (self.clone(), self.server.clone(), self.etcd.clone());
+        let (prepared, operating) = (self.clone(), self.clone());
         Scenario::new(
             name,
             move |server| prepared.prepare(server),
             move |connection| {
-                let now =
-                    clock.lock().unwrap_or_else(PoisonError::into_inner).as_ref().expect("prepared").now();
-                let etcd = etcd.clone();
+                let (now, stage) = (operating.server().now(), operating.clone());
                 Box::pin(async move {
-                    let manager = manager(connection, &etcd, now);
-                    manager.run(CancellationToken::new()).await.expect("it runs for ever");
+                    let one = || async {
+                        let manager = manager(connection.clone(), &stage.etcd, now);
+                        manager.run(CancellationToken::new()).await.expect("it runs for ever");
+                    };
+                    futures::future::join_all((0..=stage.more_operators).map(|_| one())).await;
                 })
             },
         )
@@ -92,6 +118,40 @@ impl Stage {
         .compared_after(without_chance)
     }
 
+    /// Where two operators work at the same time, each without knowing of the other.
+    pub(crate) fn with_two_operators() -> Self {
+        Self { more_operators: 1, ..Self::default() }
+    }
+
+    /// The server of the present run.
+    pub(crate) fn server(&self) -> Server {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner).clone().expect("prepared")
+    }
+
+    /// From now on the operator sees nothing new.
+    pub(crate) fn freeze(&self) {
+        self.server().faults().freeze(OPERATOR, self.server().revision());
+    }
+
+    pub(crate) fn thaw(&self) {
+        self.server().faults().thaw(OPERATOR);
+    }
+
+    /// Lets time pass, in which a world that is not broken would come to rest. It is virtual.
+    pub(crate) async fn wait(&self) {
+        tokio::time::sleep(REST).await;
+    }
+
+    /// What the operator has written so far.
+    pub(crate) fn writes(&self) -> Vec<Recorded> {
+        self.server().requests().of(OPERATOR).writes().to_vec()
+    }
+
+    /// The objects that there are.
+    pub(crate) fn objects(&self) -> BTreeSet<String> {
+        self.server().dump().objects().keys().cloned().collect()
+    }
+
     /// A member's volume is empty, and its pod dies: a node was reinstalled, say.
     pub(crate) async fn lose_data(&self, client: kube::Client, member: &str) -> kube::Result<()> {
         self.volumes.erase(NAMESPACE, member);
@@ -99,7 +159,7 @@ impl Stage {
     }
 }
 
-fn clusters(client: kube::Client) -> kube::Api<EtcdCluster> {
+pub(crate) fn clusters(client: kube::Client) -> kube::Api<EtcdCluster> {
     kube::Api::namespaced(client, NAMESPACE)
 }
 

@@ -1,6 +1,9 @@
 //! What can go wrong, and the exit code that tells the operator which of it did.
 
-use std::{io, path::Path};
+use kit::{
+    bucket::StoreError,
+    disk::{DiskError, NoTree},
+};
 
 use super::versions::Refusal;
 
@@ -12,15 +15,15 @@ pub enum Failure {
     /// What was asked for cannot be done, now or later.
     #[error("{0}")]
     Usage(String),
-    /// The volume does not do what it is told: no permission, no space, an error of the device.
-    #[error("{path}: {source}")]
-    Volume { path: String, source: io::Error },
-    /// The store does not answer, or answers nonsense. Later it may.
-    #[error("{0}")]
-    Again(String),
-    /// The store answers, and says no.
-    #[error("{0}")]
-    Refused(String),
+    /// It is not a version, or not one that may follow.
+    #[error(transparent)]
+    Version(#[from] Refusal),
+    #[error(transparent)]
+    Volume(#[from] DiskError),
+    #[error(transparent)]
+    Tree(#[from] NoTree),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// Something outside of the data is missing: the password, the port.
     #[error("{0}")]
     Setup(String),
@@ -30,22 +33,16 @@ impl Failure {
     /// The numbers of sysexits.h.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 64,
-            Self::Corrupt(_) => 65,
-            Self::Volume { .. } => 74,
-            Self::Again(_) => 75,
-            Self::Refused(_) => 77,
+            Self::Usage(_)
+            | Self::Version(_)
+            | Self::Store(StoreError::Usage(_) | StoreError::Missing(_)) => 64,
+            Self::Corrupt(_) | Self::Tree(NoTree::Damaged(_)) => 65,
+            // Nobody else frees any while a Job is alone on the volume: trying again only keeps the application down.
+            Self::Volume(error) | Self::Tree(NoTree::Disk(error)) if error.is_full() => 73,
+            Self::Volume(_) | Self::Tree(NoTree::Disk(_)) => 74,
+            Self::Store(StoreError::Again(_)) => 75,
+            Self::Store(StoreError::Refused(_)) => 77,
             Self::Setup(_) => 78,
         }
-    }
-
-    pub(super) fn volume(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Volume { path: path.display().to_string(), source }
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::Usage(refusal.to_string())
     }
 }

@@ -1,7 +1,5 @@
 //! A note, its key, and how each data format writes it into a file.
 
-use std::fmt;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -10,60 +8,46 @@ use sha2::{Digest, Sha256};
 const LONGEST_KEY: usize = 120;
 
 /// How notes are written, in the order in which the formats came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "u32", into = "u32")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
-    /// 1: the file is the text. Its time is the file's; damage shows only where the text is no longer UTF-8.
-    Raw,
-    /// 2: JSON with text, times and a checksum over them and the key.
-    Checked,
+    /// The file is the text. Its time is the file's; damage shows only where the text is no longer UTF-8.
+    Raw = 1,
+    /// JSON with text, times and a checksum over them and the key.
+    Checked = 2,
 }
 
 /// A note's name: 1 to 120 bytes of UTF-8 without `/`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(crate) struct Key(String);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
     pub(crate) text: String,
     pub(crate) created: Timestamp,
     pub(crate) modified: Timestamp,
 }
 
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadKey {
-    #[error("a key has 1 to {LONGEST_KEY} bytes; this one has {0}")]
-    Length(usize),
-    #[error("a key has no '/' in it")]
-    Slash,
-}
-
 #[derive(Serialize, Deserialize)]
 struct CheckedFile {
-    text: String,
-    created: Timestamp,
-    modified: Timestamp,
+    #[serde(flatten)]
+    note: Note,
     checksum: String,
 }
 
 impl Format {
     pub fn number(self) -> u32 {
-        match self {
-            Self::Raw => 1,
-            Self::Checked => 2,
-        }
+        self as u32
+    }
+
+    pub(super) fn of_number(number: u32) -> Option<Self> {
+        [Self::Raw, Self::Checked].into_iter().find(|format| format.number() == number)
     }
 
     /// What a file of this format holds for `note`.
     pub(super) fn encode(self, key: &Key, note: &Note) -> Vec<u8> {
         match self {
             Self::Raw => note.text.clone().into_bytes(),
-            Self::Checked => {
-                let Note { text, created, modified } = note.clone();
-                let file = CheckedFile { checksum: checksum(key, note), text, created, modified };
-                json_line(&file)
-            }
+            Self::Checked => json_line(&CheckedFile { note: note.clone(), checksum: checksum(key, note) }),
         }
     }
 
@@ -75,42 +59,21 @@ impl Format {
                 Ok(Note { text, created: modified, modified })
             }
             Self::Checked => {
-                let file: CheckedFile =
-                    serde_json::from_slice(&bytes).map_err(|e| format!("it is not a note: {e}"))?;
-                let note = Note { text: file.text, created: file.created, modified: file.modified };
-                match checksum(key, &note) == file.checksum {
-                    true => Ok(note),
-                    false => Err("its checksum is wrong".to_owned()),
-                }
+                let CheckedFile { note, checksum: told } =
+                    serde_json::from_slice(&bytes).map_err(|error| format!("it is not a note: {error}"))?;
+                if checksum(key, &note) == told { Ok(note) } else { Err("its checksum is wrong".to_owned()) }
             }
         }
     }
 }
 
-impl TryFrom<u32> for Format {
-    type Error = String;
-
-    fn try_from(number: u32) -> Result<Self, String> {
-        [Self::Raw, Self::Checked]
-            .into_iter()
-            .find(|format| format.number() == number)
-            .ok_or_else(|| format!("data format {number} is not known"))
-    }
-}
-
-impl From<Format> for u32 {
-    fn from(format: Format) -> Self {
-        format.number()
-    }
-}
-
 impl Key {
-    pub(crate) fn new(key: impl Into<String>) -> Result<Self, BadKey> {
+    pub(crate) fn new(key: impl Into<String>) -> Result<Self, String> {
         let key = key.into();
         match key.len() {
-            1..=LONGEST_KEY if key.contains('/') => Err(BadKey::Slash),
+            1..=LONGEST_KEY if key.contains('/') => Err("a key has no '/' in it".to_owned()),
             1..=LONGEST_KEY => Ok(Self(key)),
-            length => Err(BadKey::Length(length)),
+            length => Err(format!("a key has 1 to {LONGEST_KEY} bytes; this one has {length}")),
         }
     }
 
@@ -123,32 +86,9 @@ impl Key {
     }
 
     pub(super) fn from_file_name(name: &str) -> Option<Self> {
-        let digits: Vec<u32> = name.chars().map(|c| c.to_digit(16)).collect::<Option<_>>()?;
-        let (pairs, rest) = digits.as_chunks::<2>();
-        let bytes =
-            pairs.iter().map(|[high, low]| u8::try_from(high * 16 + low).ok()).collect::<Option<_>>()?;
-        let key = Self::new(String::from_utf8(bytes).ok()?).ok()?;
-        (rest.is_empty() && key.file_name() == name).then_some(key)
-    }
-}
-
-impl TryFrom<String> for Key {
-    type Error = BadKey;
-
-    fn try_from(key: String) -> Result<Self, BadKey> {
-        Self::new(key)
-    }
-}
-
-impl From<Key> for String {
-    fn from(key: Key) -> Self {
-        key.0
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        let pairs = (0..name.len()).step_by(2).map(|at| name.get(at..at + 2));
+        let bytes = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<_>>()?;
+        Self::new(String::from_utf8(bytes).ok()?).ok().filter(|key| key.file_name() == name)
     }
 }
 
@@ -237,9 +177,9 @@ mod tests {
             assert!(key.file_name().len() <= 240);
             assert_eq!(Key::from_file_name(&key.file_name()), Some(key));
         }
-        assert_eq!(Key::new(""), Err(BadKey::Length(0)));
-        assert_eq!(Key::new("ä".repeat(61)), Err(BadKey::Length(122)));
-        assert_eq!(Key::new("a/b"), Err(BadKey::Slash));
+        assert_eq!(Key::new("").unwrap_err(), "a key has 1 to 120 bytes; this one has 0");
+        assert_eq!(Key::new("ä".repeat(61)).unwrap_err(), "a key has 1 to 120 bytes; this one has 122");
+        assert_eq!(Key::new("a/b").unwrap_err(), "a key has no '/' in it");
         for stray in ["", "6", "6z", "6D", "ff", "2f", "+6"] {
             assert_eq!(Key::from_file_name(stray), None, "{stray}");
         }

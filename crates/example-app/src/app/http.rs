@@ -14,7 +14,7 @@ use axum::{
     Json, Router,
     body::Bytes,
     extract::{DefaultBodyLimit, Path, Query, Request, State, rejection::BytesRejection},
-    http::{HeaderValue, StatusCode, header},
+    http::{StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
@@ -22,10 +22,10 @@ use axum::{
 use serde_json::json;
 
 use super::{
-    Feature, archive,
+    archive,
     failure::Failure,
     format::Key,
-    metrics::{Gauges, Metrics},
+    metrics::{self, Requests},
     notes::Notes,
     password::Password,
     versions::AppVersion,
@@ -35,10 +35,11 @@ const LARGEST_NOTE: usize = 1 << 20;
 
 pub(super) struct App {
     pub(super) version: &'static AppVersion,
-    pub(super) features: Vec<Feature>,
+    /// The switches that are on.
+    pub(super) features: Vec<String>,
     pub(super) notes: Notes,
     pub(super) password: Password,
-    pub(super) metrics: Metrics,
+    pub(super) requests: Requests,
 }
 
 type Shared = State<Arc<App>>;
@@ -71,10 +72,8 @@ impl From<Failure> for Refused {
     fn from(failure: Failure) -> Self {
         tracing::error!("{failure}");
         let status = match &failure {
-            Failure::Volume { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
-                StatusCode::INSUFFICIENT_STORAGE
-            }
-            Failure::Usage(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Volume(error) if error.is_full() => StatusCode::INSUFFICIENT_STORAGE,
+            Failure::Usage(_) | Failure::Version(_) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self(status, failure.to_string())
@@ -82,57 +81,62 @@ impl From<Failure> for Refused {
 }
 
 async fn admit(State(app): Shared, request: Request, next: Next) -> Response {
-    app.metrics.request();
-    let given = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    match app.password.admits(given) {
+    app.requests.count();
+    let given = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    match app.password.admits(given.unwrap_or_default()) {
         Ok(true) => next.run(request).await,
         Ok(false) => {
-            let mut response =
-                Refused(StatusCode::UNAUTHORIZED, "the password is missing or wrong".into()).into_response();
-            response
-                .headers_mut()
-                .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"notes\""));
-            response
+            let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"notes\"")];
+            let refused = Refused(StatusCode::UNAUTHORIZED, "the password is missing or wrong".to_owned());
+            (ask, refused).into_response()
         }
         Err(why) => Refused(StatusCode::SERVICE_UNAVAILABLE, why).into_response(),
     }
 }
 
-/// Runs `work`, which waits for the disk, where it holds up no other request.
-async fn with_notes<T: Send + 'static>(
-    app: &Arc<App>,
-    work: impl FnOnce(&Notes) -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Refused> {
-    let app = app.clone();
-    let done = tokio::task::spawn_blocking(move || work(&app.notes)).await;
-    Ok(done.map_err(|error| Refused(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))??)
+impl App {
+    /// Runs `work`, which waits for the disk, where it holds up no other request.
+    async fn with_notes<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&Notes) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let done = tokio::task::spawn_blocking(move || work(&self.notes)).await;
+        Ok(done.map_err(|error| Refused(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))??)
+    }
+
+    fn health(&self) -> Result<(), Refused> {
+        let health = self.version.broken.map_or_else(|| self.notes.health(), |why| Err(why.to_owned()));
+        health.map_err(|wrong| Refused(StatusCode::SERVICE_UNAVAILABLE, wrong))
+    }
+
+    fn needs(&self, feature: &str) -> Result<(), Refused> {
+        match self.features.iter().any(|on| on == feature) {
+            true => Ok(()),
+            false => Err(Refused(StatusCode::NOT_FOUND, format!("the feature {feature} is off"))),
+        }
+    }
 }
 
-fn key(key: String) -> Result<Key, Refused> {
-    Key::new(key).map_err(|bad| Refused(StatusCode::BAD_REQUEST, bad.to_string()))
+fn bad(why: impl Into<String>) -> Refused {
+    Refused(StatusCode::BAD_REQUEST, why.into())
 }
 
-fn missing(key: &Key) -> Refused {
-    Refused(StatusCode::NOT_FOUND, format!("there is no note {:?}", key.as_str()))
+fn missing(key: &str) -> Refused {
+    Refused(StatusCode::NOT_FOUND, format!("there is no note {key:?}"))
 }
 
 async fn no_key() -> Result<(), Refused> {
-    key(String::new()).map(|_| ())
+    Key::new("").map(drop).map_err(bad)
 }
 
 async fn list(State(app): Shared) -> Result<Json<Vec<Key>>, Refused> {
-    with_notes(&app, Notes::keys).await.map(Json)
+    app.with_notes(Notes::keys).await.map(Json)
 }
 
 async fn read(State(app): Shared, Path(path): Path<String>) -> Result<String, Refused> {
-    let key = key(path)?;
-    let wanted = key.clone();
-    let note = with_notes(&app, move |notes| notes.get(&wanted)).await?;
-    note.map(|note| note.text).ok_or_else(|| missing(&key))
+    let key = Key::new(&*path).map_err(bad)?;
+    let note = app.with_notes(move |notes| notes.get(&key)).await?;
+    note.map(|note| note.text).ok_or_else(|| missing(&path))
 }
 
 async fn write(
@@ -140,76 +144,69 @@ async fn write(
     Path(path): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<StatusCode, Refused> {
-    let key = key(path)?;
+    let key = Key::new(path).map_err(bad)?;
     let body = body.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            Refused(StatusCode::PAYLOAD_TOO_LARGE, format!("a note has at most {LARGEST_NOTE} bytes"))
+        too_large @ StatusCode::PAYLOAD_TOO_LARGE => {
+            Refused(too_large, format!("a note has at most {LARGEST_NOTE} bytes"))
         }
         status => Refused(status, rejection.body_text()),
     })?;
-    let text = String::from_utf8(body.into())
-        .map_err(|_| Refused(StatusCode::BAD_REQUEST, "a note is UTF-8 text".into()))?;
-    match with_notes(&app, move |notes| notes.put(&key, text)).await? {
-        true => Ok(StatusCode::CREATED),
-        false => Ok(StatusCode::NO_CONTENT),
-    }
+    let text = String::from_utf8(body.into()).map_err(|_| bad("a note is UTF-8 text"))?;
+    let is_new = app.with_notes(move |notes| notes.put(&key, text)).await?;
+    Ok(if is_new { StatusCode::CREATED } else { StatusCode::NO_CONTENT })
 }
 
 async fn delete(State(app): Shared, Path(path): Path<String>) -> Result<StatusCode, Refused> {
-    let key = key(path)?;
-    let unwanted = key.clone();
-    match with_notes(&app, move |notes| notes.delete(&unwanted)).await? {
+    let key = Key::new(&*path).map_err(bad)?;
+    match app.with_notes(move |notes| notes.delete(&key)).await? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(missing(&key)),
+        false => Err(missing(&path)),
     }
 }
 
 async fn search(
     State(app): Shared,
-    Query(query): Query<HashMap<String, String>>,
+    Query(mut query): Query<HashMap<String, String>>,
 ) -> Result<Json<Vec<Key>>, Refused> {
-    app.needs(Feature::ExampleFeature1)?;
-    let Some(text) = query.get("q").filter(|text| !text.is_empty()).cloned() else {
-        return Err(Refused(StatusCode::BAD_REQUEST, "say what to search for: /search?q=milk".into()));
-    };
-    with_notes(&app, move |notes| notes.search(&text)).await.map(Json)
+    app.needs("exampleFeature1")?;
+    let text = query.remove("q").filter(|text| !text.is_empty());
+    let text = text.ok_or_else(|| bad("say what to search for: /search?q=milk"))?;
+    app.with_notes(move |notes| notes.search(&text)).await.map(Json)
 }
 
 async fn export(State(app): Shared) -> Result<Response, Refused> {
-    app.needs(Feature::ExampleFeature2)?;
-    let archive = with_notes(&app, |notes| archive::whole(&notes.tree()?)).await?;
-    Ok(([(header::CONTENT_TYPE, "application/x-ndjson")], archive).into_response())
+    app.needs("exampleFeature2")?;
+    let (archive, _) = app.with_notes(|notes| archive::encode(&notes.tree()?)).await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], archive).into_response())
 }
 
 async fn healthz(State(app): Shared) -> Result<Response, Refused> {
-    app.health().map_err(|wrong| Refused(StatusCode::SERVICE_UNAVAILABLE, wrong))?;
+    app.health()?;
     let AppVersion { version, format, .. } = app.version;
-    Ok(Json(json!({ "version": version, "format": format })).into_response())
+    Ok(Json(json!({ "version": version, "format": format.number() })).into_response())
 }
 
 async fn readyz(State(app): Shared) -> Result<&'static str, Refused> {
-    app.health().map(|()| "ok").map_err(|wrong| Refused(StatusCode::SERVICE_UNAVAILABLE, wrong))
+    app.health().map(|()| "ok")
 }
 
-async fn metrics(State(app): Shared) -> Result<Response, Refused> {
-    let notes = with_notes(&app, Notes::keys).await.map_or(0, |keys| keys.len());
-    let gauges = Gauges { notes, healthy: app.health().is_ok(), cache: app.notes.cache() };
-    let text = app.metrics.encode(app.version, &gauges);
-    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
-}
-
-impl App {
-    fn health(&self) -> Result<(), String> {
-        match self.version.broken {
-            Some(why) => Err(why.to_owned()),
-            None => self.notes.health(),
-        }
-    }
-
-    fn needs(&self, feature: Feature) -> Result<(), Refused> {
-        match self.features.contains(&feature) {
-            true => Ok(()),
-            false => Err(Refused(StatusCode::NOT_FOUND, format!("the feature {} is off", feature.name()))),
-        }
-    }
+async fn metrics(State(app): Shared) -> Response {
+    let notes = app.clone().with_notes(Notes::keys).await.map_or(0, |keys| keys.len());
+    let AppVersion { version, format, .. } = app.version;
+    let build = format!("{{version=\"{version}\",format=\"{}\"}}", format.number());
+    let healthy = f64::from(u8::from(app.health().is_ok()));
+    let (total, rate) = app.requests.rate();
+    let cache = app.notes.cache();
+    let (hits, misses, bytes) = (cache.hits as f64, cache.misses as f64, cache.bytes as f64);
+    let text = metrics::text(&[
+        ("notes_total", "", "gauge", "Notes on the volume.", notes as f64),
+        ("notes_healthy", "", "gauge", "1 as long as the data is as it was written.", healthy),
+        ("notes_requests_total", "", "counter", "Requests for notes.", total as f64),
+        ("notes_requests_per_second", "", "gauge", "Requests for notes, average of 10 s.", rate),
+        ("notes_cache_hits_total", "", "counter", "Notes found in the cache.", hits),
+        ("notes_cache_misses_total", "", "counter", "Notes read from the volume.", misses),
+        ("notes_cache_bytes", "", "gauge", "Size of the cache.", bytes),
+        ("notes_build_info", &build, "gauge", "The application's version.", 1.0),
+    ]);
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

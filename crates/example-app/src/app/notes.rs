@@ -1,21 +1,22 @@
 //! The notes as one replica serves them; others may write to the same volume.
 
 use std::{
-    io,
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use kit::Clock;
+use kit::{Clock, disk::Disk};
 
 use super::{
-    cache::Cache,
-    disk::Disk,
     failure::Failure,
     format::{Key, Note},
-    tree::{Stamp, Tree, format_file},
+    tree::{Stamp, Tree},
     versions::{AppVersion, Way},
 };
+
+/// What a note in the cache costs besides key and text, roughly.
+const OVERHEAD: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Notes {
@@ -24,10 +25,18 @@ pub(super) struct Notes {
     clock: Clock,
     disk: Disk,
     cache: Mutex<Cache>,
-    /// The tree in use, and the `FORMAT` file that said so.
-    tree: Mutex<(Stamp, Tree)>,
     /// What the last full check, or any read since, found wrong.
     fault: Mutex<Option<String>>,
+}
+
+/// Notes that were read, each valid as long as its file is the same. Full, it begins anew: what is asked for often is soon back.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    limit: usize,
+    notes: HashMap<Key, (Stamp, Note)>,
+    pub(super) bytes: usize,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
 }
 
 impl Notes {
@@ -39,67 +48,51 @@ impl Notes {
         clock: Clock,
     ) -> Result<Self, Failure> {
         let disk = Disk::default();
-        let tree = Tree::open_or_create(root, version.format, &disk)?;
-        fits(version, &tree)?;
-        tree.check()?;
-        let format = format_file(root);
-        let stamp = Stamp::of(&format).map_err(Failure::volume(&format))?;
-        Ok(Self {
-            root: root.to_owned(),
-            version,
-            clock,
-            disk,
-            cache: Mutex::new(Cache::new(cache)),
-            tree: Mutex::new((stamp, tree)),
-            fault: Mutex::default(),
-        })
+        Tree::open_or_create(root, version.format, &disk)?;
+        let cache = Mutex::new(Cache { limit: cache, ..Cache::default() });
+        let notes = Self { root: root.to_owned(), version, clock, disk, cache, fault: Mutex::default() };
+        notes.tree()?.notes()?;
+        Ok(notes)
     }
 
     pub(super) fn get(&self, key: &Key) -> Result<Option<Note>, Failure> {
-        let note = self.tree().and_then(|tree| self.read(&tree, key));
-        self.noticed(note)
+        self.noticed(self.tree().and_then(|tree| self.read(&tree, key)))
     }
 
     /// Writes a note. True: it is new.
     pub(super) fn put(&self, key: &Key, text: String) -> Result<bool, Failure> {
         let tree = self.tree()?;
-        let now = self.clock.now();
+        let modified = self.clock.now();
         // A note that cannot be read is replaced all the same: writing it anew is how a user mends it.
         let before = self.read(&tree, key).ok().flatten();
-        let note =
-            Note { text, created: before.as_ref().map_or(now, |before| before.created), modified: now };
-        tree.put(key, &note, &self.disk)?;
+        let created = before.as_ref().map_or(modified, |before| before.created);
+        tree.put(key, &Note { text, created, modified }, &self.disk)?;
         Ok(before.is_none())
     }
 
     /// Removes a note. False: there was none.
     pub(super) fn delete(&self, key: &Key) -> Result<bool, Failure> {
-        lock(&self.cache).remove(key);
-        self.disk.remove(&self.tree()?.path(key))
+        Ok(self.disk.remove(&self.tree()?.path(key))?)
     }
 
     pub(super) fn keys(&self) -> Result<Vec<Key>, Failure> {
-        let keys = self.tree().and_then(|tree| tree.keys());
-        self.noticed(keys)
+        self.noticed(self.tree().and_then(|tree| tree.keys()))
     }
 
     /// The keys of the notes whose key or text contains `text`.
     pub(super) fn search(&self, text: &str) -> Result<Vec<Key>, Failure> {
-        let mut found = self.keys()?;
-        let mut failed = None;
-        found.retain(|key| match self.get(key) {
-            Ok(note) => note.is_some_and(|note| note.text.contains(text) || key.as_str().contains(text)),
-            Err(failure) => {
-                failed = Some(failure);
-                false
+        let mut found = Vec::new();
+        for key in self.keys()? {
+            if self.get(&key)?.is_some_and(|note| note.text.contains(text) || key.as_str().contains(text)) {
+                found.push(key);
             }
-        });
-        failed.map_or(Ok(found), Err)
+        }
+        Ok(found)
     }
 
     /// Reads the whole volume. Its finding is what [`Notes::health`] says until a read or the next check knows better.
     pub(super) fn check(&self) {
-        let finding = self.tree().and_then(|tree| tree.check()).err().map(|failure| failure.to_string());
+        let finding = self.tree().and_then(|tree| tree.notes()).err().map(|failure| failure.to_string());
         if let Some(wrong) = &finding {
             tracing::error!("{wrong}");
         }
@@ -112,39 +105,31 @@ impl Notes {
         lock(&self.fault).clone().map_or(Ok(()), Err)
     }
 
-    /// The tree in use, opened again when another process has put another one in its place.
+    /// The tree in use. Another process may have put another one in its place, so it is asked for each time.
     pub(super) fn tree(&self) -> Result<Tree, Failure> {
-        let format = format_file(&self.root);
-        let missing = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => Failure::Corrupt(format!("{} is missing", format.display())),
-            _ => Failure::volume(&format)(error),
-        };
-        let stamp = Stamp::of(&format).map_err(missing)?;
-        let mut known = lock(&self.tree);
-        if known.0 != stamp {
-            let tree = Tree::open(&self.root)?
-                .ok_or_else(|| Failure::Corrupt("the volume was emptied".to_owned()))?;
-            fits(self.version, &tree)?;
-            *known = (stamp, tree);
+        let emptied = || Failure::Corrupt("the volume was emptied".to_owned());
+        let tree = Tree::open(&self.root)?.ok_or_else(emptied)?;
+        let AppVersion { version, format, .. } = self.version;
+        let (have, reads) = (tree.format.number(), format.number());
+        match self.version.way_from(tree.format)? {
+            Way::Roll => Ok(tree),
+            Way::Migrate => Err(Failure::Usage(format!(
+                "the data has format {have}, and {version} reads format {reads}: run `example-app migrate --to {version}` first"
+            ))),
         }
-        Ok(known.1.clone())
     }
 
-    /// Hits, misses and bytes of the cache.
-    pub(super) fn cache(&self) -> (u64, u64, usize) {
-        let cache = lock(&self.cache);
-        (cache.hits, cache.misses, cache.bytes())
+    pub(super) fn cache(&self) -> MutexGuard<'_, Cache> {
+        lock(&self.cache)
     }
 
     fn read(&self, tree: &Tree, key: &Key) -> Result<Option<Note>, Failure> {
         // Without a file there is nothing to compare with; reading says what is wrong, if anything is.
-        if let Ok(stamp) = Stamp::of(&tree.path(key))
-            && let Some(note) = lock(&self.cache).get(key, stamp)
-        {
+        if let Some(note) = tree.stamp(key).and_then(|stamp| self.cache().get(key, stamp)) {
             return Ok(Some(note));
         }
         let Some((stamp, note)) = tree.read(key)? else { return Ok(None) };
-        lock(&self.cache).insert(key.clone(), stamp, note.clone());
+        self.cache().insert(key, stamp, &note);
         Ok(Some(note))
     }
 
@@ -153,20 +138,50 @@ impl Notes {
     }
 }
 
-fn fits(version: &'static AppVersion, tree: &Tree) -> Result<(), Failure> {
-    match version.way_from(tree.format)? {
-        Way::Roll => Ok(()),
-        Way::Migrate => Err(Failure::Usage(format!(
-            "the data has format {}, and {} reads format {}: run `example-app migrate --to {}` first",
-            tree.format.number(),
-            version.version,
-            version.format.number(),
-            version.version
-        ))),
+impl Cache {
+    fn get(&mut self, key: &Key, stamp: Stamp) -> Option<Note> {
+        let found = self.notes.get(key).filter(|(known, _)| *known == stamp).map(|(_, note)| note.clone());
+        *if found.is_some() { &mut self.hits } else { &mut self.misses } += 1;
+        found
+    }
+
+    fn insert(&mut self, key: &Key, stamp: Stamp, note: &Note) {
+        let size = |note: &Note| OVERHEAD + key.as_str().len() + note.text.len();
+        self.bytes -= self.notes.remove(key).map_or(0, |(_, old)| size(&old));
+        if self.bytes + size(note) > self.limit {
+            (self.bytes, self.notes) = Default::default();
+        }
+        if size(note) <= self.limit {
+            self.bytes += size(note);
+            self.notes.insert(key.clone(), (stamp, note.clone()));
+        }
     }
 }
 
 /// What these locks guard is whole after every line, so a panic elsewhere does not spoil it.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn the_limit_of_the_cache_holds_and_a_changed_file_is_no_hit() {
+        let key = |n: usize| Key::new(format!("{n:03}")).unwrap();
+        let at = Timestamp::UNIX_EPOCH;
+        let note = |length| Note { text: "x".repeat(length), created: at, modified: at };
+        let (stamp, other) = ((1, 0, 0, 0), (2, 0, 0, 0));
+        let mut cache = Cache { limit: 4096, ..Cache::default() };
+        for n in 0..100 {
+            cache.insert(&key(n), stamp, &note(700));
+            assert!(cache.get(&key(n), stamp).is_some() && cache.bytes <= 4096, "{n}: {}", cache.bytes);
+        }
+        assert!(cache.get(&key(99), other).is_none());
+        cache.insert(&key(99), other, &note(5000));
+        assert_eq!((cache.bytes, cache.notes.len()), (0, 0), "what does not fit is not kept");
+    }
 }

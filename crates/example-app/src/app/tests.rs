@@ -13,17 +13,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kit::Clock;
+use kit::{Clock, disk::Disk};
+use serde_json::{Value, json};
 
 use super::{
-    disk::Disk,
     failure::Failure,
     format::{Format, Key, Note},
-    migrate::{migrate, migrate_back},
     notes::Notes,
     tree::Tree,
     versions::find,
+    work,
 };
+
+fn migrate(volume: &Volume, to: &str, disk: &Disk) -> Result<Value, Failure> {
+    work::migrate(volume, find(to).unwrap(), false, disk)
+}
+
+fn migrate_back(volume: &Volume, to: &str, disk: &Disk) -> Result<Value, Failure> {
+    work::migrate(volume, find(to).unwrap(), true, disk)
+}
 
 /// A directory of one test's own.
 struct Volume(PathBuf);
@@ -52,7 +60,7 @@ impl Volume {
     fn notes(&self) -> BTreeMap<String, String> {
         let tree = Tree::open(self).unwrap().unwrap();
         let text = |key: &Key| tree.read(key).unwrap().unwrap().1.text;
-        tree.keys().unwrap().iter().map(|key| (key.to_string(), text(key))).collect()
+        tree.keys().unwrap().iter().map(|key| (key.as_str().to_owned(), text(key))).collect()
     }
 
     fn format(&self) -> Format {

@@ -4,7 +4,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::{batch::v1::Job, core::v1::Pod};
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    batch::v1::{CronJob, Job},
+    core::v1::{PersistentVolumeClaim, Pod, Secret},
+};
+use kit::{Key, Live, Row as _, Slim};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
@@ -33,15 +38,8 @@ impl Model {
     pub(crate) fn new(spec: Value) -> Self {
         let world = World {
             app: Arc::new(app(spec, Value::Null)),
-            deployment: None,
-            claim: None,
+            live: Live::new::<ExampleApp>(&names::KINSHIP, Key::new("default", "notes")),
             claim_name: "notes-data".to_owned(),
-            service: None,
-            account: None,
-            has_secret: false,
-            schedule: None,
-            jobs: Vec::new(),
-            pods: Vec::new(),
             load: Vec::new(),
             image: "capstan:dev".into(),
         };
@@ -96,18 +94,19 @@ impl Model {
         assert!(disruptive <= 1, "two disruptive tasks at once:\n{plan}");
         let known = self.world.app.status.as_ref().and_then(|status| status.operation.clone());
         let latches = plan.status.operation != known;
-        let acts = plan.tasks.iter().any(|task| !matches!(task, Task::Claim(_)));
+        let acts = plan.tasks.iter().any(|task| wish::<PersistentVolumeClaim>(task).is_none());
         assert!(!latches || !acts, "acts on a step that is not on record:\n{plan}");
         for task in &plan.tasks {
-            match task {
-                Task::RunAlone(_) => assert!(self.world.pods.is_empty(), "not alone on the volume:\n{plan}"),
-                Task::Deployment(it) if it.spec.replicas != Some(0) => {
-                    let version = versions::find(&version_of(it).unwrap()).unwrap();
-                    let fits = self.data.is_none_or(|data| data == version.format);
-                    assert!(fits, "{} on data of {:?}:\n{plan}", version.version, self.data);
-                }
-                Task::Claim(it) => assert_eq!(it.name_any(), self.world.claim_name, "a second volume"),
-                _ => {}
+            if let Task::RunAlone(_) = task {
+                assert!(self.world.live.all::<Pod>().next().is_none(), "not alone on the volume:\n{plan}");
+            }
+            if let Some(it) = wish::<Deployment>(task).filter(|it| it.spec.replicas != Some(0)) {
+                let version = versions::find(&version_of(it).unwrap()).unwrap();
+                let fits = self.data.is_none_or(|data| data == version.format);
+                assert!(fits, "{} on data of {:?}:\n{plan}", version.version, self.data);
+            }
+            if let Some(it) = wish::<PersistentVolumeClaim>(task) {
+                assert_eq!(it.name_any(), self.world.claim_name, "a second volume");
             }
         }
     }
@@ -115,7 +114,7 @@ impl Model {
     /// The ExampleApp may be deleted at any moment: who finds its claim must find the truth on it.
     fn check_claim(&self) {
         let served = self.world.status().current_version;
-        let Some(claim) = self.world.claim.as_ref().filter(|_| served.is_some()) else { return };
+        let Some(claim) = self.world.claim().filter(|_| served.is_some()) else { return };
         let told = claim.annotations().get(names::DATA_VERSION).map(|it| versions::find(it).unwrap().format);
         let settled = self.world.status().operation.is_none();
         assert!(
@@ -127,33 +126,47 @@ impl Model {
 
     fn carry_out(&mut self, task: &Task) {
         match task {
-            Task::Account(it) => self.world.account = Some(Arc::new((**it).clone())),
-            Task::Password(_) => self.world.has_secret = true,
-            Task::Claim(it) => self.world.claim = Some(Arc::new((**it).clone())),
-            Task::Service(it) => self.world.service = Some(Arc::new((**it).clone())),
-            Task::Schedule(it) => self.world.schedule = Some(Arc::new((**it).clone())),
-            Task::Unschedule => self.world.schedule = None,
-            Task::Deployment(it) => {
-                let mut next = (**it).clone();
-                let old = self.world.deployment.as_ref();
-                next.status = old.and_then(|old| old.status.clone());
-                let generation =
-                    |object: &k8s_openapi::api::apps::v1::Deployment| object.metadata.generation.unwrap_or(0);
-                let changed = old.is_none_or(|old| old.spec != next.spec);
-                next.metadata.generation = Some(old.map_or(0, |old| generation(old)) + i64::from(changed));
-                self.world.deployment = Some(Arc::new(next));
+            Task::Apply(wish) => match wish.of::<Deployment>() {
+                Some(it) => self.apply(it.clone()),
+                None => wish.put_into(&mut self.world.live),
+            },
+            Task::Password(it) => {
+                let seen = serde_json::to_vec(&**it).unwrap();
+                self.world.live.put(Slim::<Secret>::decode(&seen).unwrap());
             }
+            Task::Unschedule => self.world.live.remove::<CronJob>("notes-backup"),
             Task::Run(it) | Task::RunAlone(it) => {
                 let mut job = (**it).clone();
                 job.metadata.uid = Some(it.name_any());
-                self.world.jobs.push(Arc::new(job));
+                self.world.live.put(job);
             }
         }
     }
 
+    fn apply(&mut self, mut next: Deployment) {
+        let old = self.world.deployment();
+        next.status = old.and_then(|old| old.status.clone());
+        let generation = |object: &Deployment| object.metadata.generation.unwrap_or(0);
+        let changed = old.is_none_or(|old| old.spec != next.spec);
+        next.metadata.generation = Some(old.map_or(0, generation) + i64::from(changed));
+        self.world.live.put(next);
+    }
+
+    fn pods(&self) -> Vec<Pod> {
+        self.world.live.all().cloned().collect()
+    }
+
+    fn set_pods(&mut self, pods: Vec<Pod>) {
+        for pod in self.pods() {
+            self.world.live.remove::<Pod>(&pod.name_any());
+        }
+        pods.into_iter().for_each(|pod| self.world.live.put(pod));
+    }
+
     /// The Deployment controller and the kubelet catch up.
     pub(crate) fn pods_follow(&mut self) {
-        let Some(deployment) = &self.world.deployment else { return };
+        let Some(deployment) = self.world.deployment().cloned() else { return };
+        let deployment = &deployment;
         let version = version_of(deployment).unwrap();
         let wanted = deployment.spec.replicas.unwrap_or(1);
         let known = versions::find(&version).unwrap();
@@ -162,7 +175,7 @@ impl Model {
             assert_eq!(data, known.format, "{version} was started on other data");
         }
         let ready = if self.broken.contains(&known.version) { 0 } else { wanted };
-        let mut next = (**deployment).clone();
+        let mut next = deployment.clone();
         next.status = serde_json::from_value(json!({
             "observedGeneration": next.metadata.generation, "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": ready, "availableReplicas": ready
         })).unwrap();
@@ -176,27 +189,27 @@ impl Model {
             }))
             .unwrap()
         };
-        self.world.pods = (0..wanted).map(|number| Arc::new(pod(number))).collect();
-        self.world.deployment = Some(Arc::new(next));
+        self.set_pods((0..wanted).map(pod).collect());
+        self.world.live.put(next);
     }
 
     /// The serving pods find their data corrupt.
     pub(crate) fn corrupt(&mut self) {
-        for pod in &mut self.world.pods {
-            let mut broken = Pod::clone(pod);
+        let mut pods = self.pods();
+        for broken in &mut pods {
             broken.status = serde_json::from_value(json!({
                 "phase": "Running", "conditions": [{"type": "Ready", "status": "False"}],
                 "containerStatuses": [{"name": "app", "image": "", "imageID": "", "ready": false, "restartCount": 1,
                     "lastState": {"terminated": {"exitCode": 65, "message": "corrupt: note a"}}}]
             })).unwrap();
-            *pod = Arc::new(broken);
         }
+        self.set_pods(pods);
     }
 
     /// Every Job that has not ended does so: as the data and the store would have it, or with this exit code.
     pub(crate) fn jobs_end(&mut self, code: Option<i32>) {
-        let running: Vec<Arc<Job>> =
-            self.world.jobs.iter().filter(|job| job.status.is_none()).cloned().collect();
+        let running: Vec<Job> =
+            self.world.live.all::<Job>().filter(|job| job.status.is_none()).cloned().collect();
         for job in running {
             let arguments = job
                 .spec
@@ -205,13 +218,11 @@ impl Model {
                 .unwrap();
             let code = code.unwrap_or_else(|| self.work(&arguments));
             let end = if code == 0 { "Complete" } else { "Failed" };
-            let mut ended = (*job).clone();
+            let mut ended = job.clone();
             ended.status = serde_json::from_value(json!({
                 "completionTime": self.now.to_string(), "conditions": [{"type": end, "status": "True", "reason": format!("Exit{code}")}]
             })).unwrap();
-            let name = ended.name_any();
-            self.world.jobs.retain(|job| job.name_any() != name);
-            self.world.jobs.push(Arc::new(ended));
+            self.world.live.put(ended);
         }
     }
 
@@ -252,18 +263,23 @@ impl Model {
     /// A kind world, until nothing changes any more. Returns whether it came to rest.
     pub(crate) fn settle(&mut self) -> bool {
         for _ in 0..60 {
-            let before = format!("{:?} {:?}", self.world.app.status, self.world.deployment);
+            let before = format!("{:?} {:?}", self.world.app.status, self.world.deployment());
             let plan = self.reconcile();
             self.pods_follow();
             self.jobs_end(None);
             if plan.status.operation.is_some() {
                 self.pass(30);
-            } else if before == format!("{:?} {:?}", self.world.app.status, self.world.deployment) {
+            } else if before == format!("{:?} {:?}", self.world.app.status, self.world.deployment()) {
                 return true;
             }
         }
         false
     }
+}
+
+/// What `task` applies, if it is a `K`.
+fn wish<K: 'static>(task: &Task) -> Option<&K> {
+    if let Task::Apply(wish) = task { wish.of() } else { None }
 }
 
 pub(crate) fn app(spec: Value, status: Value) -> ExampleApp {

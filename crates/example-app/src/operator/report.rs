@@ -3,21 +3,23 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::{api::batch::v1::Job, apimachinery::pkg::apis::meta::v1::Time};
 use kit::{
-    Acted, Condition, Conditions, Context, Error, Event, Key, Outcome, Run, Truth, pause,
+    Acted, Condition, Conditions, Context, Event, Key, Outcome, Run, Truth,
+    kinds::{self, Job},
+    metrics::PerObject,
+    parts, pause, pods,
     readiness::{Readiness, Workload as _},
+    run,
     telemetry::chain,
 };
 use kube::{Resource as _, ResourceExt as _};
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::{
     build,
     decide::{News, Plan, begin},
-    metrics::Measured,
-    names,
-    observe::{World, argument},
+    metrics, names,
+    observe::World,
     reasons::Why,
 };
 use crate::{BackupStatus, ExampleAppStatus, Operation, OperationKind, Phase, Step};
@@ -25,328 +27,272 @@ use crate::{BackupStatus, ExampleAppStatus, Operation, OperationKind, Phase, Ste
 /// When to look at what became of a change, if no event tells before.
 const SOON: Duration = Duration::from_millis(500);
 
-pub(crate) async fn report(
+pub(super) async fn report(
     cx: &Context,
-    measured: &Measured,
+    all: &PerObject,
     world: &World,
     plan: &Plan,
     acted: Acted,
 ) -> Outcome {
-    if let Acted::Failed(Error::Stale { .. } | Error::NotLeader { .. }) = &acted {
-        return acted.outcome();
+    let told = Told { world, plan, acted: &acted, now: cx.now() };
+    let (key, status, is_fresh) = (Key::of(&*world.app), told.status(), told.is_fresh());
+    let (acted, is_news) = match cx.report(&*world.app, &status, plan.news.as_ref().map(event), acted).await {
+        Ok(reported) => reported,
+        Err(outcome) => return outcome,
+    };
+    match plan.news.as_ref().filter(|_| is_news) {
+        Some(News::Succeeded(it)) => metrics::ended(all, &key, it.kind, "succeeded"),
+        Some(News::GivenUp(it, _)) => metrics::ended(all, &key, it.kind, "given-up"),
+        Some(News::Began(_) | News::Undoing(_)) | None => {}
     }
-    let key = Key::of(&*world.app);
-    let status = status(world, plan, &acted, cx.now());
-    match cx.write_status(&*world.app, &status).await {
-        Err(error) => return Outcome::Retry(error),
-        Ok(false) => {}
-        Ok(true) => {
-            if let Some(news) = &plan.news {
-                cx.event(&*world.app, event(news));
-                match news {
-                    News::Succeeded(operation) => measured.ended(&key, operation.kind, "succeeded"),
-                    News::GivenUp(operation, _) => measured.ended(&key, operation.kind, "given-up"),
-                    News::Began(_) | News::Undoing(_) => {}
-                }
-            }
-        }
-    }
-    measured.show(&key, &status);
+    metrics::show(all, &key, &status);
     match (acted, plan.again) {
-        (Acted::Done, _) if is_fresh(world, plan) => Outcome::wait("what becomes of the change", SOON),
+        (Acted::Done, _) if is_fresh => Outcome::wait("what becomes of the change", SOON),
         (Acted::Done, Some((after, what))) => Outcome::wait(what, after),
         (acted, _) => acted.outcome(),
     }
 }
 
-fn status(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> ExampleAppStatus {
-    let mut status = plan.status.clone();
-    let live = world.deployment.as_ref().filter(|live| names::is_ours(&world.app, &***live));
-    let pods = live.and_then(|live| live.status.clone()).unwrap_or_default();
-    status.replicas = Some(pods.replicas.unwrap_or_default());
-    status.ready_replicas = Some(pods.ready_replicas.unwrap_or_default());
-    status.selector = selector(world);
-    status.url = build::url(world);
-    status.auth_secret_name = Some(names::secret(&world.app));
-    status.observed_generation = world.app.meta().generation;
-    status.backup = Some(backups(world, status.backup.unwrap_or_default()));
-    let (phase, message) = summary(world, plan, acted, now);
-    status.conditions = Some(conditions(world, plan, acted, &status, &message, now));
-    status.phase = Some(phase);
-    status.message = Some(message);
-    status
+/// What there is to tell about.
+struct Told<'a> {
+    world: &'a World,
+    plan: &'a Plan,
+    acted: &'a Acted,
+    now: Timestamp,
 }
 
-fn selector(world: &World) -> Option<String> {
-    let labels = build::selector(world).match_labels?;
-    Some(labels.iter().map(|(label, value)| format!("{label}={value}")).collect::<Vec<_>>().join(","))
-}
-
-/// One word, and a sentence that says what is going on and what to do.
-fn summary(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> (Phase, String) {
-    let (phase, message) = state(world, plan, acted, now);
-    let refused = plan.refused.iter().map(|refusal| format!("{}: {}", refusal.field, refusal.why));
-    let all: Vec<String> = refused.chain([message]).filter(|part| !part.is_empty()).collect();
-    (phase, all.join(". "))
-}
-
-fn state(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> (Phase, String) {
-    let status = &plan.status;
-    if let Acted::Paused = acted {
-        let how = if world.app.spec.paused {
-            "spec.paused is set: nothing is changed, only the status is kept up to date. To go on, remove it"
-                .to_owned()
-        } else {
-            pause::message(&*world.app)
+impl Told<'_> {
+    fn status(&self) -> ExampleAppStatus {
+        let Self { world, plan, .. } = self;
+        let own = world.deployment().filter(|_| world.has_own_deployment());
+        let pods = own.and_then(|own| own.status.clone()).unwrap_or_default();
+        let labels = build::selector(world).match_labels.unwrap_or_default();
+        let labels = labels.iter().map(|(label, value)| (&**label, &**value));
+        let (phase, message) = self.state();
+        let refused = plan.refused.iter().map(|refusal| format!("{}: {}", refusal.field, refusal.why));
+        let message: Vec<_> = refused.chain([message]).filter(|part| !part.is_empty()).collect();
+        let mut status = ExampleAppStatus {
+            replicas: Some(pods.replicas.unwrap_or_default()),
+            ready_replicas: Some(pods.ready_replicas.unwrap_or_default()),
+            selector: Some(parts::selector(labels)),
+            url: build::url(world),
+            auth_secret_name: Some(names::secret(&world.app)),
+            observed_generation: world.app.meta().generation,
+            backup: Some(backups(world, plan.status.backup.clone().unwrap_or_default())),
+            phase: Some(phase),
+            message: Some(message.join(". ")),
+            ..plan.status.clone()
         };
-        return (Phase::Paused, how);
+        status.conditions = Some(self.conditions(&status));
+        status
     }
-    if plan.refused.iter().any(|refusal| refusal.field == "spec.takeOwnership") {
-        return (Phase::Blocked, String::new());
-    }
-    if let Acted::Failed(error) = acted {
-        let phase = if status.current_version.is_some() { Phase::Unready } else { Phase::Installing };
-        return (phase, format!("{}; it is tried again", chain(error)));
-    }
-    if let Some(operation) = &status.operation {
-        return operating(world, operation);
-    }
-    if let Some(failed) = status.failed_restore.as_ref().filter(|_| begin::is_unborn(world)) {
-        let how = "Change spec.restore to try again, or remove it to start empty";
-        return (Phase::Failed, format!("no data from {}: {}. {how}", failed.what, failed.message));
-    }
-    if let Some(said) = world.corrupt() {
-        return (Phase::Failed, corrupt(world, &said, now));
-    }
-    if is_fresh(world, plan) {
-        return (unready(status), "the change of the spec is being carried out".to_owned());
-    }
-    let serving = match world.deployment.as_ref().map(|deployment| deployment.readiness()) {
-        Some(Readiness::Ready) => {
-            let version = status.current_version.as_deref().unwrap_or(&world.app.spec.app_version);
-            let pods = world.deployment.as_ref().and_then(|live| live.spec.replicas).unwrap_or(1);
-            (Phase::Running, format!("{version} serves, pods: {pods}"))
+
+    /// One word, and a sentence that says what is going on and what to do.
+    fn state(&self) -> (Phase, String) {
+        let Self { world, plan, .. } = self;
+        let status = &plan.status;
+        let unready = if status.current_version.is_some() { Phase::Unready } else { Phase::Installing };
+        match self.acted {
+            Acted::Paused if world.app.spec.paused => {
+                let how = "nothing is changed, only the status is kept up to date. To go on, remove it";
+                return (Phase::Paused, format!("spec.paused is set: {how}"));
+            }
+            Acted::Paused => return (Phase::Paused, pause::message(&*world.app)),
+            _ if self.is_blocked() => return (Phase::Blocked, String::new()),
+            Acted::Failed(error) => return (unready, format!("{}; it is tried again", chain(error))),
+            Acted::Done => {}
         }
-        Some(Readiness::Waiting(why) | Readiness::Failed(why)) => (unready(status), why),
-        None => (unready(status), "its objects are being made".to_owned()),
-    };
-    let failed = status.failed_upgrade.as_ref().map(|failed| {
-        let undone =
-            if status.current_version.as_ref() == Some(&failed.what) { "" } else { " and was undone" };
+        if let Some(operation) = &status.operation {
+            return operating(world, operation);
+        }
+        if let Some(failed) = status.failed_restore.as_ref().filter(|_| begin::is_unborn(world)) {
+            let how = "Change spec.restore to try again, or remove it to start empty";
+            return (Phase::Failed, format!("no data from {}: {}. {how}", failed.what, failed.message));
+        }
+        if let Some(corrupt) = self.corrupt() {
+            return (Phase::Failed, corrupt);
+        }
+        if self.is_fresh() {
+            return (unready, "the change of the spec is being carried out".to_owned());
+        }
+        let (phase, serves) = match world.deployment().map(|it| (it.readiness(), it.spec.replicas)) {
+            Some((Readiness::Ready, pods)) => {
+                let version = status.current_version.as_deref().unwrap_or(&world.app.spec.app_version);
+                (Phase::Running, format!("{version} serves, pods: {}", pods.unwrap_or(1)))
+            }
+            Some((Readiness::Waiting(why) | Readiness::Failed(why), _)) => (unready, why),
+            None => (unready, "its objects are being made".to_owned()),
+        };
+        let Some(failed) = &status.failed_upgrade else { return (phase, serves) };
+        let is_undone = status.current_version.as_ref() != Some(&failed.what);
+        let undone = if is_undone { " and was undone" } else { "" };
         let again = "It is tried again when spec.appVersion changes";
-        format!("the upgrade to {} failed{undone}: {}. {again}. ", failed.what, failed.message)
-    });
-    (serving.0, failed.unwrap_or_default() + &serving.1)
-}
+        let told = format!("the upgrade to {} failed{undone}: {}. {again}. ", failed.what, failed.message);
+        (phase, told + &serves)
+    }
 
-fn unready(status: &ExampleAppStatus) -> Phase {
-    if status.current_version.is_some() { Phase::Unready } else { Phase::Installing }
-}
+    fn is_blocked(&self) -> bool {
+        self.plan.refused.iter().any(|refusal| refusal.field == "spec.takeOwnership")
+    }
 
-fn corrupt(world: &World, said: &str, now: Timestamp) -> String {
-    let how = if begin::may_remediate(world, now) {
-        "The newest backup is being restored"
-    } else if world.app.spec.remediation.restore_corrupt_volume {
-        "A backup was restored only minutes ago, or there are none: set spec.restore to an older one"
-    } else {
-        "Set spec.restore to get a backup back, or spec.remediation.restoreCorruptVolume to have that done without asking"
-    };
-    format!("the data is corrupt: {said}. {how}")
-}
+    fn corrupt(&self) -> Option<String> {
+        let said = self.world.corrupt()?;
+        let how = if begin::may_remediate(self.world, self.now) {
+            "The newest backup is being restored"
+        } else if self.world.app.spec.remediation.restore_corrupt_volume {
+            "A backup was restored only minutes ago, or there are none: set spec.restore to an older one"
+        } else {
+            "Set spec.restore to get a backup back, or spec.remediation.restoreCorruptVolume to have that done without asking"
+        };
+        Some(format!("the data is corrupt: {said}. {how}"))
+    }
 
-fn operating(world: &World, operation: &Operation) -> (Phase, String) {
-    let what = match operation.kind {
-        OperationKind::Upgrade => {
-            format!("upgrade from {} to {}", operation.from.as_deref().unwrap_or("nothing"), operation.to)
+    /// Whether this spec is acted on for the first time: then the picture is from before, and says nothing about what becomes
+    /// of it.
+    fn is_fresh(&self) -> bool {
+        self.world.status().observed_generation != self.world.app.meta().generation
+            && !self.plan.tasks.is_empty()
+    }
+
+    fn conditions(&self, status: &ExampleAppStatus) -> Vec<kinds::Condition> {
+        let Self { world, plan, .. } = self;
+        let message = || status.message.clone().unwrap_or_default();
+        let available = match status.ready_replicas {
+            Some(0) | None => (false, Why::NotReady, message()),
+            Some(ready) => (true, Why::AllReady, format!("{ready} pods serve")),
+        };
+        let is_settled = world.deployment().is_some_and(|it| it.readiness().is_ready()) && !self.is_fresh();
+        let progressing = match &status.operation {
+            Some(_) => (true, Why::Operating, message()),
+            None if is_settled => (false, Why::Settled, "nothing is being changed".to_owned()),
+            None => (true, Why::RollingOut, message()),
+        };
+        let refusal = plan.refused.first().map(|refusal| format!("{}: {}", refusal.field, refusal.why));
+        let accepted = match refusal {
+            Some(why) if self.is_blocked() => (false, Why::NotOurs, why),
+            Some(why) => (false, Why::Refused, why),
+            None => (true, Why::Valid, "the spec can be carried out".to_owned()),
+        };
+        let degraded = match self.trouble(status) {
+            Some((why, message)) => (true, why, message),
+            None => (false, Why::Healthy, "nothing is wrong".to_owned()),
+        };
+        let live = world.status().conditions.unwrap_or_default();
+        let mut conditions = Conditions::from_live(&live, world.app.meta().generation, self.now);
+        for (kind, (truth, why, message)) in [
+            ("Available", available),
+            ("Progressing", progressing),
+            ("Accepted", accepted),
+            ("Degraded", degraded),
+        ] {
+            conditions.set(Condition::new(kind, truth, why, message));
         }
-        OperationKind::Restore => format!("restore of {}", operation.wish.as_deref().unwrap_or("a backup")),
+        match world.app.spec.backs_up() {
+            true => conditions.set(backed_up(world)),
+            false => conditions.remove("BackedUp"),
+        };
+        conditions.into_vec()
+    }
+
+    fn trouble(&self, status: &ExampleAppStatus) -> Option<(Why, String)> {
+        if let Acted::Failed(error) = self.acted {
+            return Some((Why::ActFailed, chain(error).to_string()));
+        }
+        let corrupt = self.corrupt().map(|corrupt| (Why::DataCorrupt, corrupt));
+        let failures =
+            [(Why::RestoreFailed, &status.failed_restore), (Why::UpgradeFailed, &status.failed_upgrade)];
+        let failed = failures.into_iter().find_map(|(why, failed)| Some((why, failed.as_ref()?)));
+        corrupt.or_else(|| failed.map(|(why, failed)| (why, format!("{}: {}", failed.what, failed.message))))
+    }
+}
+
+fn operating(world: &World, it: &Operation) -> (Phase, String) {
+    let from = it.from.as_deref();
+    let what = match it.kind {
+        OperationKind::Upgrade => format!("upgrade from {} to {}", from.unwrap_or("nothing"), it.to),
+        OperationKind::Restore => format!("restore of {}", it.wish.as_deref().unwrap_or("a backup")),
         OperationKind::Remediation => "restore of the newest backup, because the data is corrupt".to_owned(),
         OperationKind::Backup => "backup".to_owned(),
     };
-    let job = names::job(&world.app, operation, operation.step);
-    let step = match operation.step {
+    let job = names::job(&world.app, it, it.step);
+    let step = match it.step {
         Step::BackUp => format!("Job {job} makes a backup first"),
         Step::Stop => "the pods stop".to_owned(),
         Step::Restore => format!("Job {job} replaces the data"),
-        Step::Migrate => format!("Job {job} brings the data into the format of {}", operation.to),
-        Step::Start => format!("{} starts", operation.to),
+        Step::Migrate => format!("Job {job} brings the data into the format of {}", it.to),
+        Step::Start => format!("{} starts", it.to),
         Step::UndoStop => "the pods stop again".to_owned(),
         Step::UndoData => format!("Job {job} brings the old data back"),
-        Step::UndoStart => format!("{} starts again", operation.from.as_deref().unwrap_or(&operation.to)),
+        Step::UndoStart => format!("{} starts again", from.unwrap_or(&it.to)),
     };
-    let phase = match (operation.kind, operation.step >= Step::UndoStop) {
-        (_, true) => Phase::RollingBack,
-        (OperationKind::Upgrade, _) => Phase::Upgrading,
-        (OperationKind::Backup, _) => Phase::Running,
-        (OperationKind::Restore | OperationKind::Remediation, _) => Phase::Restoring,
+    let phase = match it.kind {
+        _ if it.step >= Step::UndoStop => Phase::RollingBack,
+        OperationKind::Upgrade => Phase::Upgrading,
+        OperationKind::Backup => Phase::Running,
+        OperationKind::Restore | OperationKind::Remediation => Phase::Restoring,
     };
-    let undone =
-        operation.failure.as_ref().map(|why| format!(" is undone, because {why}")).unwrap_or_default();
-    let waits = world.job_waits(&job).map(|why| format!(", which waits: {why}")).unwrap_or_default();
-    (phase, format!("{what}{undone}: {step}{waits}"))
-}
-
-/// Whether this spec is acted on for the first time: then the picture is from before, and says nothing about what becomes of it.
-fn is_fresh(world: &World, plan: &Plan) -> bool {
-    let known = world.app.status.as_ref().and_then(|status| status.observed_generation);
-    known != world.app.meta().generation && !plan.tasks.is_empty()
-}
-
-fn conditions(
-    world: &World,
-    plan: &Plan,
-    acted: &Acted,
-    status: &ExampleAppStatus,
-    message: &str,
-    now: Timestamp,
-) -> Vec<k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition> {
-    let live = world.app.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
-    let mut conditions = Conditions::from_live(&live, world.app.meta().generation, now);
-    let ready = status.ready_replicas.unwrap_or_default();
-    conditions.set(match ready {
-        0 => Condition::new("Available", false, Why::NotReady, message),
-        _ => Condition::new("Available", true, Why::AllReady, format!("{ready} pods serve")),
-    });
-    let rolling = is_fresh(world, plan)
-        || world.deployment.as_ref().is_none_or(|deployment| !deployment.readiness().is_ready());
-    conditions.set(match (&status.operation, rolling) {
-        (Some(_), _) => Condition::new("Progressing", true, Why::Operating, message),
-        (None, true) => Condition::new("Progressing", true, Why::RollingOut, message),
-        (None, false) => Condition::new("Progressing", false, Why::Settled, "nothing is being changed"),
-    });
-    conditions.set(match plan.refused.first() {
-        Some(refusal) => {
-            let why = if refusal.field == "spec.takeOwnership" { Why::NotOurs } else { Why::Refused };
-            Condition::new("Accepted", false, why, format!("{}: {}", refusal.field, refusal.why))
-        }
-        None => Condition::new("Accepted", true, Why::Valid, "the spec can be carried out"),
-    });
-    conditions.set(degraded(world, acted, status, now));
-    match backed_up(world) {
-        Some(condition) => conditions.set(condition),
-        None => conditions.remove("BackedUp"),
-    };
-    conditions.into_vec()
-}
-
-fn degraded(world: &World, acted: &Acted, status: &ExampleAppStatus, now: Timestamp) -> Condition {
-    let is = |why: Why, message: String| Condition::new("Degraded", true, why, message);
-    if let Acted::Failed(error) = acted {
-        return is(Why::ActFailed, chain(error).to_string());
-    }
-    if let Some(said) = world.corrupt() {
-        return is(Why::DataCorrupt, corrupt(world, &said, now));
-    }
-    if let Some(failed) = &status.failed_restore {
-        return is(Why::RestoreFailed, format!("{}: {}", failed.what, failed.message));
-    }
-    if let Some(failed) = &status.failed_upgrade {
-        return is(Why::UpgradeFailed, format!("{}: {}", failed.what, failed.message));
-    }
-    Condition::new("Degraded", false, Why::Healthy, "nothing is wrong")
-}
-
-/// What a backup says when it is done.
-#[derive(Deserialize)]
-struct Made {
-    key: Option<String>,
-    bytes: Option<i64>,
+    let undone = it.failure.as_ref().map(|why| format!(" is undone, because {why}")).unwrap_or_default();
+    let waits = run::waits(&job, world.live.all()).map(|why| format!(", which waits: {why}"));
+    (phase, format!("{what}{undone}: {step}{}", waits.unwrap_or_default()))
 }
 
 /// The newest backup that is known: from the Jobs that are left, or from before.
 fn backups(world: &World, mut known: BackupStatus) -> BackupStatus {
-    for job in backup_jobs(world) {
-        let done = job.status.as_ref().and_then(|status| status.completion_time.clone());
-        let (Some(done), Run::Succeeded(said)) = (done, kit::run(job, &world.pods)) else { continue };
+    for (job, ended) in run::ended(backup_jobs(world), &world.pods()) {
+        let (Run::Succeeded(said), Some(done)) = (ended, run::completed(job)) else { continue };
         // A Job may be seen to be done before its pod is. What the pod says comes later, but for a key that was given to it.
-        let incomplete = known.bytes.is_none();
-        if known
-            .last_backup_time
-            .as_ref()
-            .is_none_or(|last| last.0 < done.0 || incomplete && last.0 == done.0)
-        {
-            let made = said.and_then(|said| serde_json::from_str::<Made>(&said).ok());
-            let (key, bytes) = made.map_or((None, None), |made| (made.key, made.bytes));
-            let given = || argument(job.spec.as_ref()?.template.spec.as_ref()?, "--key");
-            known = BackupStatus {
-                last_backup_time: Some(done),
-                last_backup: key.or_else(given),
-                bytes,
-                ..known
-            };
+        let is_incomplete = known.bytes.is_none();
+        let is_news = |last: &kinds::Time| last.0 < done || is_incomplete && last.0 == done;
+        if known.last_backup_time.as_ref().is_none_or(is_news) {
+            let made: Value = said.and_then(|said| serde_json::from_str(&said).ok()).unwrap_or_default();
+            let given = || pods::argument(job.spec.as_ref()?.template.spec.as_ref()?, "--key");
+            known.last_backup_time = Some(kinds::Time(done));
+            known.last_backup = made.get("key").and_then(Value::as_str).or_else(given).map(str::to_owned);
+            known.bytes = made.get("bytes").and_then(Value::as_i64);
         }
     }
     known
 }
 
-/// Whether the last backup that ended did so well; nothing when none are wanted.
-fn backed_up(world: &World) -> Option<Condition> {
-    world.app.spec.backup.as_ref().filter(|backup| backup.enabled)?;
-    // Kubernetes may count a pod as done some time before it says when the Job was: not before there is something to name.
-    let is_over = |job: &Job, run: &Run| match run {
-        Run::Running(_) => false,
-        Run::Succeeded(_) => job.status.as_ref().is_some_and(|status| status.completion_time.is_some()),
-        Run::Failed { .. } => true,
-    };
-    let runs = backup_jobs(world).map(|job| (job, kit::run(job, &world.pods)));
-    let ended = runs.filter(|(job, run)| is_over(job, run)).map(|(job, run)| (begun(job), run));
-    let last = ended.max_by_key(|(begun, _)| *begun);
-    let known = world.app.status.as_ref().and_then(|status| status.backup.as_ref()?.last_backup_time.clone());
-    Some(match (last, known) {
-        (Some((_, Run::Failed { message, .. })), _) => {
-            Condition::new("BackedUp", false, Why::BackupFailed, message)
-        }
-        (Some(_), _) | (None, Some(_)) => {
-            Condition::new("BackedUp", true, Why::BackupDone, "the last backup is in the store")
-        }
-        (None, None) => {
-            Condition::new("BackedUp", Truth::Unknown, Why::NoBackupYet, "there has been no backup yet")
-        }
-    })
+/// Whether the last backup that ended did so well.
+fn backed_up(world: &World) -> Condition {
+    let last = run::ended(backup_jobs(world), &world.pods()).max_by_key(|(job, _)| job.creation_timestamp());
+    let known = world.status().backup.and_then(|backup| backup.last_backup_time);
+    let is = |truth, why, message: &str| Condition::new("BackedUp", truth, why, message);
+    match (last, known) {
+        (Some((_, Run::Failed { message, .. })), _) => is(Truth::False, Why::BackupFailed, &message),
+        (None, None) => is(Truth::Unknown, Why::NoBackupYet, "there has been no backup yet"),
+        _ => is(Truth::True, Why::BackupDone, "the last backup is in the store"),
+    }
 }
 
 /// Jobs that made backups for later; not those that only kept what a restore was about to replace.
 fn backup_jobs(world: &World) -> impl Iterator<Item = &Job> {
     let before_restore = format!("{}-restore-", world.app.name_any());
-    let jobs = world.jobs.iter().map(|job| &**job);
-    jobs.filter(move |job| {
-        let backup = job.labels().get(names::COMPONENT).is_some_and(|part| part == names::BACKUP);
-        backup && !job.name_any().starts_with(&before_restore)
+    world.live.all::<Job>().filter(move |job| {
+        let is_backup = job.labels().get(names::COMPONENT).is_some_and(|part| part == names::BACKUP);
+        is_backup && !job.name_any().starts_with(&before_restore)
     })
 }
 
-fn begun(job: &Job) -> Option<Timestamp> {
-    job.creation_timestamp().map(|Time(at)| at)
-}
-
 fn event(news: &News) -> Event {
+    let note = |it: &Operation, end: &str| format!("{:?} {} to {} {end}", it.kind, it.id, it.to);
     match news {
-        News::Began(it) => {
-            Event::normal(Why::Began, "Begin", format!("{:?} {} to {} begins", it.kind, it.id, it.to))
-        }
-        News::Succeeded(it) => {
-            Event::normal(Why::Succeeded, "Finish", format!("{:?} {} is done: {}", it.kind, it.id, it.to))
-        }
+        News::Began(it) => Event::normal(Why::Began, "Begin", note(it, "begins")),
+        News::Succeeded(it) => Event::normal(Why::Succeeded, "Finish", note(it, "is done")),
         News::Undoing(it) => {
             let why = it.failure.as_deref().unwrap_or_default();
-            Event::warning(
-                Why::Undone,
-                "Undo",
-                format!("{:?} {} to {} is undone: {why}", it.kind, it.id, it.to),
-            )
+            Event::warning(Why::Undone, "Undo", note(it, &format!("is undone: {why}")))
         }
-        News::GivenUp(it, why) => Event::warning(
-            Why::Undone,
-            "GiveUp",
-            format!("{:?} {} to {} was given up: {why}", it.kind, it.id, it.to),
-        ),
+        News::GivenUp(it, why) => {
+            Event::warning(Why::Undone, "GiveUp", note(it, &format!("was given up: {why}")))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
+    use k8s_openapi::api::core::v1::Pod;
     use serde_json::json;
 
     use super::*;
@@ -363,7 +309,7 @@ mod tests {
             "status": {"completionTime": done, "conditions": [{"type": "Complete", "status": "True"}]},
         }))
         .unwrap();
-        world.jobs = vec![Arc::new(job)];
+        world.live.put(job);
         let first = backups(&world, BackupStatus::default());
         assert_eq!((first.last_backup.as_deref(), first.bytes), (Some(key), None));
 
@@ -375,7 +321,7 @@ mod tests {
                 "name": "backup", "image": "", "imageID": "", "ready": false, "restartCount": 0,
                 "state": {"terminated": {"exitCode": 0, "message": said}}}]},
         });
-        world.pods = vec![Arc::new(serde_json::from_value(pod).unwrap())];
+        world.live.put::<Pod>(serde_json::from_value(pod).unwrap());
         let second = backups(&world, first);
         assert_eq!((second.last_backup.as_deref(), second.bytes), (Some(key), Some(7)));
     }

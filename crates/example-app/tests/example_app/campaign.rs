@@ -252,25 +252,17 @@ fn uninstalling_with_and_without_the_data_ends_as_without_faults() {
 
 #[test]
 fn no_right_is_missing_and_none_is_left_unused() {
-    let mut made = Vec::new();
-    for (name, scenario) in SCENARIOS {
-        let run =
-            simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let requests = &run.requests;
-        let refused: Vec<String> =
-            requests.iter().filter(|r| r.code == Some(403)).map(apiserver::Recorded::told).collect();
-        assert!(refused.is_empty(), "{name}: {refused:#?}");
-        made.extend(requests.iter().filter_map(request));
-    }
+    let runs: Vec<Run> = SCENARIOS
+        .iter()
+        .map(|(name, scenario)| {
+            simulation::run(&scenario(), Injected::Nothing).unwrap_or_else(|error| panic!("{name}: {error}"))
+        })
+        .collect();
+    let made = simulation::asked(&runs, access::Request::parse).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
     let mut report = access::check(&made, &declared(), "default");
     // To patch Events is for those that repeat; no event of these stories does.
     report.unused.retain(|unused| unused.access.resource != "events");
     assert_eq!(report, access::Report::default());
-}
-
-fn request(recorded: &apiserver::Recorded) -> Option<access::Request> {
-    let (method, path) = recorded.http()?;
-    access::Request::parse(method, &path)
 }

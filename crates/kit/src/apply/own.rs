@@ -1,5 +1,7 @@
 //! Whose object is it: owner references, the recommended labels, and the refusal to take what is somebody else's.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt as _};
 
@@ -32,6 +34,19 @@ where
     Ok(())
 }
 
+/// `child` with `owner` as its controller: [`own`] where it cannot fail, because both are in the same namespace and the owner comes
+/// from the server.
+pub fn owned<K, O>(mut child: K, owner: &O) -> K
+where
+    K: Resource<DynamicType = ()>,
+    O: Resource<DynamicType = ()>,
+    K::Scope: 'static,
+    O::Scope: 'static,
+{
+    own(&mut child, owner).ok();
+    child
+}
+
 /// The labels that Kubernetes recommends for every object (`app.kubernetes.io/…`), by which people and tools find them.
 #[derive(Debug, Clone, Copy)]
 pub struct Labels<'a> {
@@ -56,12 +71,14 @@ impl Labels<'_> {
         ]
     }
 
+    /// The same, as objects have them.
+    pub fn map(&self) -> BTreeMap<String, String> {
+        self.pairs().map(|(label, value)| (label.to_owned(), value.to_owned())).into()
+    }
+
     /// Puts them on `object`.
     pub fn put_on<K: Resource>(&self, object: &mut K) {
-        let labels = object.labels_mut();
-        for (label, value) in self.pairs() {
-            labels.insert(label.to_owned(), value.to_owned());
-        }
+        object.labels_mut().extend(self.map());
     }
 }
 

@@ -45,6 +45,20 @@ impl<R: Reconciler> Controller<R> {
         self.watches(children, move |change| owners(change, &owner))
     }
 
+    /// Also reconciles the object whose name the label `label` of a changed object has, or had.
+    #[must_use]
+    pub fn labels<C: Row>(self, others: &Store<C>, label: &'static str) -> Self {
+        let main = self.main.clone();
+        self.watches(others, move |change| {
+            let rows = [change.old, change.new].into_iter().flatten();
+            let names = rows.filter_map(|row| row.label(label));
+            let mut keys: Vec<Key> = names.map(|name| Key::new(change.key.namespace(), name)).collect();
+            keys.dedup();
+            keys.retain(|key| main.get(key).is_some());
+            keys
+        })
+    }
+
     /// Also reconciles the objects that `concerned` names when an object of another kind changes or goes.
     #[must_use]
     pub fn watches<C: Row>(

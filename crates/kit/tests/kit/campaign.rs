@@ -112,21 +112,10 @@ fn the_run_without_faults_ends_as_the_user_wished() {
 
 #[test]
 fn no_right_is_missing_and_none_is_left_unused() {
-    let campaign = campaign();
-    let requests = &campaign.reference().requests;
-    let refused: Vec<String> =
-        requests.iter().filter(|r| r.code == Some(403)).map(apiserver::Recorded::told).collect();
-    assert!(refused.is_empty(), "{refused:#?}");
-
+    let made = simulation::asked([campaign().reference()], access::Request::parse).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
     let declared = manager(Server::new().connection("", User::admin())).access();
-    let made: Vec<access::Request> = requests.iter().filter_map(request).collect();
     let report = access::check(&made, &declared, "default");
     assert_eq!(report, access::Report::default());
-}
-
-fn request(recorded: &apiserver::Recorded) -> Option<access::Request> {
-    let (method, path) = recorded.http()?;
-    access::Request::parse(method, &path)
 }

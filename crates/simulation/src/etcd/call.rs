@@ -56,6 +56,8 @@ impl Call {
 pub struct Made {
     pub url: String,
     pub call: Call,
+    /// The API server's revision at that time: what of Kubernetes could be known.
+    pub revision: u64,
 }
 
 impl fmt::Display for Made {

@@ -52,9 +52,9 @@ impl Faults {
     }
 
     /// Records a call; what befalls it.
-    pub(super) fn meet(&mut self, url: &str, call: &Call) -> Option<EtcdFault> {
+    pub(super) fn meet(&mut self, url: &str, call: &Call, revision: u64) -> Option<EtcdFault> {
         let (calls, writes) = (self.made.len(), self.writes);
-        self.made.push(Made { url: url.to_owned(), call: call.clone() });
+        self.made.push(Made { url: url.to_owned(), call: call.clone(), revision });
         self.writes += usize::from(call.is_write());
         let here = |nth: &Nth| match nth {
             Nth::Write(nth) => call.is_write() && *nth == writes,

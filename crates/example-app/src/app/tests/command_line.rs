@@ -6,7 +6,7 @@ use clap::Parser;
 
 #[derive(Parser)]
 pub(super) struct Line {
-    #[command(subcommand)]
+    #[command(flatten)]
     pub(super) command: Command,
 }
 
@@ -55,7 +55,7 @@ async fn the_end_is_told_in_one_line_where_kubernetes_looks_for_it() {
     let code = |code| format!("{:?}", std::process::ExitCode::from(code));
     assert_eq!(migrate("0.0.1").await, (code(0), String::new()), "a file that is not there is not made");
     fs::write(&log, "what another container wrote, a long line\n").unwrap();
-    assert_eq!(migrate("0.0.2").await, (code(0), "{\"notes\":1,\"format\":2}\n".into()));
+    assert_eq!(migrate("0.0.2").await, (code(0), "{\"format\":2,\"notes\":1}\n".into()));
     let refused = "{\"error\":\"version 9 is not known; the known ones are 0.0.1, 0.0.2, 0.0.3, 0.1.0\"}\n";
     assert_eq!(migrate("9").await, (code(64), refused.into()));
     fs::remove_file(log).unwrap();

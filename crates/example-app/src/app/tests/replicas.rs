@@ -11,7 +11,7 @@ fn replicas_see_what_the_others_write_and_delete() {
     assert!(one.put(&name("milk"), "2 litres".into()).unwrap(), "it is new");
     assert_eq!(text(&two).as_deref(), Some("2 litres"));
     assert_eq!(text(&two).as_deref(), Some("2 litres"));
-    assert_eq!(two.cache().0, 1, "the second read is from the cache");
+    assert_eq!(two.cache().hits, 1, "the second read is from the cache");
     // The same length within the same second: only inode and time tell the files apart.
     assert!(!one.put(&name("milk"), "3 litres".into()).unwrap(), "it is not new");
     assert_eq!(text(&two).as_deref(), Some("3 litres"));
@@ -39,13 +39,11 @@ fn replicas_that_start_together_on_a_new_volume_agree() {
 fn a_replica_follows_a_restore_and_stops_serving_after_a_migration_past_it() {
     let volume = Volume::with("0.0.1", &[("milk", "2 litres")]);
     let replica = open(&volume, "0.0.1").unwrap();
-    let tree = Tree::open(&volume).unwrap().unwrap();
-    let next = tree.successor(Format::Raw, &Disk::default()).unwrap();
-    next.switch(&Disk::default()).unwrap();
+    Tree::replace(&volume, Format::Raw, &[], &Disk::default()).unwrap();
     assert_eq!(replica.keys().unwrap(), [], "the tree in use is the new one");
     assert_eq!(replica.health(), Ok(()));
 
-    migrate(&volume, find("0.0.2").unwrap(), &Disk::default()).unwrap();
+    migrate(&volume, "0.0.2", &Disk::default()).unwrap();
     assert!(replica.health().unwrap_err().starts_with("0.0.1 cannot read data of format 2"));
     assert!(
         replica.put(&name("milk"), "lost?".into()).is_err(),

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use super::super::{Feature, serve::Serve};
+use super::super::serve::Serve;
 use super::*;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -26,21 +26,20 @@ struct Answer {
     body: String,
 }
 
-fn options(volume: &Path, version: &str, features: &[Feature]) -> Serve {
+fn options(volume: &Path, version: &str, features: &[&str]) -> Serve {
     fs::write(volume.with_extension("password"), "s3cret\n").unwrap();
     Serve {
         app_version: version.into(),
-        data: volume.to_owned(),
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         password_file: volume.with_extension("password"),
         cache: 1 << 20,
-        features: features.to_vec(),
+        features: features.iter().map(ToString::to_string).collect(),
     }
 }
 
-async fn start(version: &str, features: &[Feature]) -> Server {
+async fn start(version: &str, features: &[&str]) -> Server {
     let volume = Volume::new();
-    let bound = options(&volume, version, features).bind(Clock::system()).await.unwrap();
+    let bound = options(&volume, version, features).bind(&volume, Clock::system()).await.unwrap();
     let (stop, stopped) = oneshot::channel();
     let (address, app) = (bound.address, bound.app.clone());
     let ended = tokio::spawn(bound.run(async move {
@@ -123,7 +122,7 @@ async fn what_cannot_be_a_note_is_refused_clearly() {
 
 #[tokio::test]
 async fn notes_need_the_password_and_a_new_one_counts_at_once() {
-    let server = start("0.0.2", &[Feature::ExampleFeature1, Feature::ExampleFeature2]).await;
+    let server = start("0.0.2", &["exampleFeature1", "exampleFeature2"]).await;
     for path in ["/notes", "/notes/milk", "/search?q=x", "/export"] {
         for password in [None, Some(""), Some("s3cre"), Some("s3crets"), Some("s3cret\n")] {
             let answer = server.ask(Method::GET, path, password, "").await;
@@ -154,19 +153,14 @@ async fn features_are_off_unless_switched_on() {
     assert_eq!(off.get("/search?q=litre").await, r#"404 {"error":"the feature exampleFeature1 is off"}"#);
     assert_eq!(off.get("/export").await, r#"404 {"error":"the feature exampleFeature2 is off"}"#);
 
-    let on = start("0.0.1", &[Feature::ExampleFeature1, Feature::ExampleFeature2]).await;
+    let on = start("0.0.1", &["exampleFeature1", "exampleFeature2"]).await;
     on.answer(Method::PUT, "/notes/milk", "2 litres").await;
     on.answer(Method::PUT, "/notes/bread", "1 loaf").await;
     assert_eq!(on.get("/search?q=litre").await, r#"200 ["milk"]"#);
     assert_eq!(on.get("/search?q=bre").await, r#"200 ["bread"]"#);
     assert_eq!(on.get("/search").await, r#"400 {"error":"say what to search for: /search?q=milk"}"#);
     let export = on.get("/export").await;
-    assert!(
-        export.starts_with(
-            "200 {\"archive\":{\"format\":1}}\n{\"note\":{\"key\":\"bread\",\"text\":\"1 loaf\""
-        ),
-        "{export}"
-    );
+    assert!(export.starts_with("200 {\"format\":1,\"notes\":[[\"bread\",{\"text\":\"1 loaf\""), "{export}");
 }
 
 #[tokio::test]
@@ -238,7 +232,8 @@ async fn it_stops_when_asked_also_with_a_client_that_never_finishes() {
 #[tokio::test]
 async fn it_does_not_start_without_a_password_or_on_bad_data() {
     let volume = Volume::with("0.0.2", &[("milk", "2 litres")]);
-    let refused = async |serve: Serve| message(serve.bind(Clock::system()).await.map(|_| ()), &volume);
+    let refused =
+        async |serve: Serve| message(serve.bind(&volume, Clock::system()).await.map(|_| ()), &volume);
     let serve = |change: fn(&mut Serve)| {
         let mut serve = options(&volume, "0.0.2", &[]);
         change(&mut serve);
@@ -250,7 +245,8 @@ async fn it_does_not_start_without_a_password_or_on_bad_data() {
         .assert_eq(&refused(serve(|serve| fs::write(&serve.password_file, "\n").unwrap())).await);
     expect!["64: version 9 is not known; the known ones are 0.0.1, 0.0.2, 0.0.3, 0.1.0"]
         .assert_eq(&refused(serve(|serve| serve.app_version = "9".into())).await);
+    fs::remove_file(volume.join("FORMAT")).unwrap();
     expect!["65: corrupt: /data/FORMAT is missing, and the volume is not empty"]
-        .assert_eq(&refused(serve(|serve| fs::remove_file(serve.data.join("FORMAT")).unwrap())).await);
+        .assert_eq(&refused(serve(|_| ())).await);
     fs::remove_file(volume.with_extension("password")).unwrap();
 }

@@ -1,10 +1,10 @@
 //! Which operation begins, when none is under way. One at a time, the most urgent first.
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kit::kinds::{Job, Time};
 use kube::ResourceExt as _;
 
-use super::{operation, spec::Wanted};
+use super::Wanted;
 use crate::{
     ExampleApp, Operation, OperationKind, Step,
     app::versions::{self, Way},
@@ -15,11 +15,19 @@ use crate::{
 const REMEDIATION_GAP: SignedDuration = SignedDuration::from_mins(10);
 
 pub(crate) fn next(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> {
-    remediation(world, wanted, now)
-        .or_else(|| restore(world, wanted, now))
-        .or_else(|| upgrade(world, wanted, now))
-        .or_else(|| backup(world, now))
+    // A number that no operation has had. The Jobs that are left tell it too, should the status have been lost: a new operation
+    // must not take an old Job for its own.
+    let jobs = world.live.all::<Job>().filter_map(|job| id_of_job(&world.app.name_any(), &job.name_any()));
+    let known = jobs.max().max(world.status().operations).unwrap_or_default();
+    let begins = remediation(world, wanted, now).or_else(|| restore(world, wanted));
+    let (kind, step, from, to, wish) = begins.or_else(|| upgrade(world, wanted)).or_else(|| backup(world))?;
+    let (id, started_at, step_started_at) = (known + 1, Time(now), Time(now));
+    let (safety, failure) = (None, None);
+    Some(Operation { kind, step, from, to, id, started_at, step_started_at, safety, wish, failure })
 }
+
+/// The kind, the first step, the version before, the version after, and the wish.
+type Begins = (OperationKind, Step, Option<String>, String, Option<String>);
 
 /// The wish in spec.restore, as one text.
 pub(crate) fn restore_wish(app: &ExampleApp) -> Option<String> {
@@ -37,23 +45,20 @@ pub(crate) fn is_unborn(world: &World) -> bool {
 
 /// Whether corrupt data may be replaced without asking, now.
 pub(crate) fn may_remediate(world: &World, now: Timestamp) -> bool {
-    let spec = &world.app.spec;
     let rested =
         world.status().last_remediation.is_none_or(|last| now.duration_since(last.0) >= REMEDIATION_GAP);
-    let stored = spec.backup.as_ref().is_some_and(|backup| backup.enabled);
-    spec.remediation.restore_corrupt_volume && stored && rested
+    world.app.spec.remediation.restore_corrupt_volume && world.app.spec.backs_up() && rested
 }
 
-fn remediation(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> {
+fn remediation(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Begins> {
     world.corrupt().filter(|_| may_remediate(world, now))?;
     // To the version that the data had: an upgrade, if one is wished for, comes after it.
     let to = world.data_version().unwrap_or_else(|| wanted.version.clone());
-    Some(operation(world, OperationKind::Remediation, Step::Stop, Some(to.clone()), to, None, now))
+    Some((OperationKind::Remediation, Step::Stop, Some(to.clone()), to, None))
 }
 
-fn restore(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> {
-    let wish = restore_wish(&world.app)?;
-    let status = world.status();
+fn restore(world: &World, wanted: &Wanted) -> Option<Begins> {
+    let (wish, status) = (restore_wish(&world.app)?, world.status());
     let failed = status.failed_restore.is_some_and(|failed| failed.what == wish);
     if failed || status.restored.as_ref() == Some(&wish) {
         return None;
@@ -61,70 +66,35 @@ fn restore(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> 
     let from = world.data_version();
     let to = from.clone().unwrap_or_else(|| wanted.version.clone());
     let first = if world.current_version().is_some() { Step::BackUp } else { Step::Stop };
-    Some(operation(world, OperationKind::Restore, first, from, to, Some(wish), now))
+    Some((OperationKind::Restore, first, from, to, Some(wish)))
 }
 
-fn upgrade(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> {
-    let from = world.data_version().filter(|current| *current != wanted.version)?;
-    let way = versions::way(&from, &wanted.version).ok()?;
-    if world.status().failed_upgrade.is_some_and(|failed| failed.what == wanted.version) {
+fn upgrade(world: &World, wanted: &Wanted) -> Option<Begins> {
+    let to = wanted.version.clone();
+    let from = world.data_version().filter(|current| *current != to)?;
+    let way = versions::way(&from, &to).ok()?;
+    if world.status().failed_upgrade.is_some_and(|failed| failed.what == to) {
         return None;
     }
-    // What has never served has nothing to lose, and its user's fix must not wait for a backup.
-    let backs_up = world.app.spec.backup.as_ref().is_some_and(|backup| backup.enabled)
-        && world.current_version().is_some();
     let first = match way {
-        _ if backs_up => Step::BackUp,
+        // What has never served has nothing to lose, and its user's fix must not wait for a backup.
+        _ if world.app.spec.backs_up() && world.current_version().is_some() => Step::BackUp,
         Way::Migrate => Step::Stop,
         Way::Roll => Step::Start,
     };
-    Some(operation(world, OperationKind::Upgrade, first, Some(from), wanted.version.clone(), None, now))
+    Some((OperationKind::Upgrade, first, Some(from), to, None))
 }
 
-fn backup(world: &World, now: Timestamp) -> Option<Operation> {
+fn backup(world: &World) -> Option<Begins> {
     let request = world.app.spec.backup.as_ref().filter(|backup| backup.enabled)?.request.clone()?;
     let done = world.status().backup.and_then(|backup| backup.request);
     let current = world.current_version().filter(|_| done.as_ref() != Some(&request))?;
-    Some(operation(
-        world,
-        OperationKind::Backup,
-        Step::BackUp,
-        Some(current.clone()),
-        current,
-        Some(request),
-        now,
-    ))
+    Some((OperationKind::Backup, Step::BackUp, Some(current.clone()), current, Some(request)))
 }
 
-fn operation(
-    world: &World,
-    kind: OperationKind,
-    step: Step,
-    from: Option<String>,
-    to: String,
-    wish: Option<String>,
-    now: Timestamp,
-) -> Operation {
-    let now = Time(now);
-    let (started_at, step_started_at) = (now.clone(), now);
-    Operation {
-        kind,
-        step,
-        from,
-        to,
-        id: next_id(world),
-        started_at,
-        step_started_at,
-        safety: None,
-        wish,
-        failure: None,
-    }
-}
-
-/// A number that no operation has had. The Jobs that are left tell it too, should the status have been lost: a new operation
-/// must not take an old Job for its own.
-fn next_id(world: &World) -> i64 {
-    let numbered = |job: &str| operation::id_of_job(&world.app.name_any(), job);
-    let known = world.jobs.iter().filter_map(|job| numbered(&job.name_any())).max().unwrap_or_default();
-    known.max(world.status().operations.unwrap_or_default()) + 1
+/// The number in the name of an operation's Job.
+fn id_of_job(app: &str, job: &str) -> Option<i64> {
+    let mut parts = job.strip_prefix(app)?.strip_prefix('-')?.split('-');
+    let (_kind, id, _step) = (parts.next()?, parts.next()?, parts.next()?);
+    id.parse().ok()
 }

@@ -9,20 +9,17 @@
 //! ```
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kit::{
     Run,
-    readiness::{Readiness, Workload as _},
+    kinds::{Pod, Time},
+    pods,
 };
 
-use super::{begin::restore_wish, spec::Wanted};
+use super::{Wanted, begin::restore_wish};
 use crate::{
     Operation, OperationKind, Step,
     app::versions::{self, Way},
-    operator::{
-        names,
-        observe::{self, World},
-    },
+    operator::{names, observe::World},
 };
 
 /// How long new pods may take to become ready. Images are pulled in that time too.
@@ -43,125 +40,97 @@ pub(crate) enum Next {
     Stranded(String, String),
 }
 
-pub(crate) fn advance(world: &World, wanted: &Wanted, operation: &Operation, now: Timestamp) -> Next {
-    let job = names::job(&world.app, operation, operation.step);
-    let run = || world.run(&job);
-    let go = |step: Step| to_step(operation.clone(), step, None, now);
-    let undo = |step: Step, why: &str| to_step(operation.clone(), step, Some(why.to_owned()), now);
-    match operation.step {
-        Step::BackUp => match run() {
-            Some(Run::Succeeded(_)) if operation.kind == OperationKind::Backup => Next::Over(None),
-            Some(Run::Succeeded(_)) => {
-                let key = names::backup_key(&world.app, operation);
-                to_step(
-                    Operation { safety: Some(key), ..operation.clone() },
-                    after_backup(operation),
-                    None,
-                    now,
-                )
-            }
-            // Corrupt data cannot be backed up: that is why it is to be replaced.
-            Some(Run::Failed { code: Some(65), .. }) if operation.kind == OperationKind::Restore => {
-                go(Step::Stop)
-            }
-            Some(Run::Failed { message, .. }) => Next::Over(Some(format!("the backup failed: {message}"))),
-            Some(Run::Running(_)) | None => match cancelled(world, wanted, operation) {
-                Some(why) => Next::Over(Some(why)),
-                None => Next::Same,
-            },
-        },
-        Step::Stop => match cancelled(world, wanted, operation) {
-            Some(why) => undo(Step::UndoStart, &why),
+pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Timestamp) -> Next {
+    let job = names::job(&world.app, it, it.step);
+    let step = |step| Operation { step, step_started_at: Time(now), ..it.clone() };
+    let go = |next| Next::Step(step(next));
+    let undo = |next, why| Next::Step(Operation { failure: Some(why), ..step(next) });
+    // A new instance has nothing to go back to.
+    let give_up = |next, why| if it.from.is_some() { undo(next, why) } else { Next::Over(Some(why)) };
+    let failed = |what: &str, why: &str| format!("the {what} failed: {why}");
+    let cancelled = cancelled(world, wanted, it);
+    let is_late = now.duration_since(it.step_started_at.0) >= START_DEADLINE;
+    match (it.step, world.run(&job)) {
+        (Step::BackUp, Some(Run::Succeeded(_))) if it.kind == OperationKind::Backup => Next::Over(None),
+        (Step::BackUp, Some(Run::Succeeded(_))) => {
+            let next = if moves_data(it) { Step::Stop } else { Step::Start };
+            Next::Step(Operation { safety: Some(names::backup_key(&world.app, it)), ..step(next) })
+        }
+        // Corrupt data cannot be backed up: that is why it is to be replaced.
+        (Step::BackUp, Some(Run::Failed { code: Some(65), .. })) if it.kind == OperationKind::Restore => {
+            go(Step::Stop)
+        }
+        (Step::BackUp, Some(Run::Failed { message, .. })) => Next::Over(Some(failed("backup", &message))),
+        (Step::BackUp, _) => cancelled.map_or(Next::Same, |why| Next::Over(Some(why))),
+
+        (Step::Stop, _) => match cancelled {
+            Some(why) => undo(Step::UndoStart, why),
             None if !world.is_stopped(&job) => Next::Same,
-            None if operation.kind == OperationKind::Upgrade => go(Step::Migrate),
+            None if it.kind == OperationKind::Upgrade => go(Step::Migrate),
             None => go(Step::Restore),
         },
-        Step::Restore => match run() {
-            Some(Run::Succeeded(_)) => go(Step::Migrate),
-            // A restore replaces all or nothing.
-            Some(Run::Failed { message, .. }) => {
-                give_up(operation, Step::UndoStart, &format!("the restore failed: {message}"), now)
-            }
-            Some(Run::Running(_)) | None => Next::Same,
-        },
-        Step::Migrate => match (run(), cancelled(world, wanted, operation)) {
-            (None, Some(why)) => undo(Step::UndoStart, &why),
-            (Some(Run::Succeeded(_)), None) => go(Step::Start),
-            (Some(Run::Succeeded(_)), Some(why)) => undo(Step::UndoData, &why),
-            (Some(Run::Failed { message, .. }), _) => {
-                give_up(operation, Step::UndoData, &format!("the migration failed: {message}"), now)
-            }
-            (Some(Run::Running(_)) | None, _) => Next::Same,
-        },
-        Step::Start => match started(world, &operation.to) {
+
+        (Step::Restore, Some(Run::Succeeded(_))) => go(Step::Migrate),
+        // A restore replaces all or nothing.
+        (Step::Restore, Some(Run::Failed { message: why, .. })) => {
+            give_up(Step::UndoStart, failed("restore", &why))
+        }
+        (Step::Restore, _) => Next::Same,
+
+        (Step::Migrate, Some(Run::Succeeded(_))) => {
+            cancelled.map_or_else(|| go(Step::Start), |why| undo(Step::UndoData, why))
+        }
+        (Step::Migrate, Some(Run::Failed { message: why, .. })) => {
+            give_up(Step::UndoData, failed("migration", &why))
+        }
+        (Step::Migrate, None) => cancelled.map_or(Next::Same, |why| undo(Step::UndoStart, why)),
+        (Step::Migrate, Some(Run::Running(_))) => Next::Same,
+
+        (Step::Start, _) => match world.started(&it.to) {
             Ok(()) => Next::Over(None),
-            Err(waits) => match cancelled(world, wanted, operation)
-                .or_else(|| hopeless(world, operation, &waits, now))
-            {
-                Some(why) if moved_data(operation) => give_up(operation, Step::UndoStop, &why, now),
-                Some(why) => undo(Step::UndoStart, &why),
+            Err(waits) => match cancelled.or_else(|| hopeless(world, it, &waits, is_late)) {
+                Some(why) if moves_data(it) => give_up(Step::UndoStop, why),
+                Some(why) => undo(Step::UndoStart, why),
                 None => Next::Same,
             },
         },
-        Step::UndoStop if world.is_stopped(&job) => go(Step::UndoData),
-        Step::UndoStop => Next::Same,
-        Step::UndoData if undo_data(operation) == UndoData::Nothing => go(Step::UndoStart),
-        Step::UndoData => match run() {
-            Some(Run::Succeeded(_)) => go(Step::UndoStart),
-            Some(Run::Failed { message, .. }) => stranded(world, operation, &message),
-            Some(Run::Running(_)) | None => Next::Same,
-        },
-        Step::UndoStart => {
-            let back = operation.from.as_ref().is_none_or(|from| started(world, from).is_ok());
-            let long = now.duration_since(operation.step_started_at.0) >= START_DEADLINE;
-            if back || long || asks_for_restore(world, operation) {
-                Next::Over(operation.failure.clone())
-            } else {
-                Next::Same
+
+        (Step::UndoStop, _) if world.is_stopped(&job) => go(Step::UndoData),
+        (Step::UndoStop, _) => Next::Same,
+
+        (Step::UndoData, Some(Run::Failed { message, .. })) => stranded(world, it, &message),
+        (Step::UndoData, Some(Run::Succeeded(_))) => go(Step::UndoStart),
+        (Step::UndoData, _) if undo_data(it) == UndoData::Nothing => go(Step::UndoStart),
+        (Step::UndoData, _) => Next::Same,
+
+        (Step::UndoStart, _) => {
+            let is_back = it.from.as_ref().is_none_or(|from| world.started(from).is_ok());
+            match is_back || is_late || asks_for_restore(world, it) {
+                true => Next::Over(it.failure.clone()),
+                false => Next::Same,
             }
         }
     }
 }
 
-fn to_step(operation: Operation, step: Step, failure: Option<String>, now: Timestamp) -> Next {
-    let failure = failure.or(operation.failure);
-    Next::Step(Operation { step, step_started_at: Time(now), failure, ..operation })
-}
-
-/// Undoes from `step`; a new instance has nothing to go back to.
-fn give_up(operation: &Operation, step: Step, why: &str, now: Timestamp) -> Next {
-    match operation.from {
-        Some(_) => to_step(operation.clone(), step, Some(why.to_owned()), now),
-        None => Next::Over(Some(why.to_owned())),
-    }
-}
-
 /// No way forward was found, and none back: the application goes on with the data as it is. Better than to stay down; and the
 /// application refuses data that it cannot read.
-fn stranded(world: &World, operation: &Operation, why: &str) -> Next {
-    let migrated = world.run(&names::job(&world.app, operation, Step::Migrate));
-    let version = match (migrated, &operation.from) {
-        (Some(Run::Succeeded(_)), _) | (_, None) => operation.to.clone(),
+fn stranded(world: &World, it: &Operation, why: &str) -> Next {
+    let migrated = world.run(&names::job(&world.app, it, Step::Migrate));
+    let version = match (migrated, &it.from) {
+        (Some(Run::Succeeded(_)), _) | (_, None) => it.to.clone(),
         (_, Some(from)) => from.clone(),
     };
-    let failure = operation.failure.as_deref().unwrap_or_default();
-    Next::Stranded(
-        format!("{failure}; and the data from before could not be brought back: {why}. {version} goes on"),
-        version,
-    )
-}
-
-fn after_backup(operation: &Operation) -> Step {
-    match operation.kind {
-        OperationKind::Upgrade if !moved_data(operation) => Step::Start,
-        _ => Step::Stop,
-    }
+    let failure = it.failure.as_deref().unwrap_or_default();
+    let told =
+        format!("{failure}; and the data from before could not be brought back: {why}. {version} goes on");
+    Next::Stranded(told, version)
 }
 
 /// Whether the operation changes the data itself, not only the processes.
-fn moved_data(operation: &Operation) -> bool {
-    match (operation.kind, &operation.from) {
-        (OperationKind::Upgrade, Some(from)) => versions::way(from, &operation.to) != Ok(Way::Roll),
+fn moves_data(it: &Operation) -> bool {
+    match (it.kind, &it.from) {
+        (OperationKind::Upgrade, Some(from)) => versions::way(from, &it.to) != Ok(Way::Roll),
         (kind, _) => kind != OperationKind::Backup,
     }
 }
@@ -177,8 +146,8 @@ pub(crate) enum UndoData {
     Nothing,
 }
 
-pub(crate) fn undo_data(operation: &Operation) -> UndoData {
-    match (&operation.safety, operation.kind, &operation.from) {
+pub(crate) fn undo_data(it: &Operation) -> UndoData {
+    match (&it.safety, it.kind, &it.from) {
         (Some(key), _, _) => UndoData::Restore(key.clone()),
         (None, OperationKind::Upgrade, Some(from)) => UndoData::MigrateBack(from.clone()),
         (None, _, _) => UndoData::Nothing,
@@ -187,62 +156,36 @@ pub(crate) fn undo_data(operation: &Operation) -> UndoData {
 
 /// Why the user no longer wants it, if so. An upgrade is given up as soon as another version is asked for; a restore only
 /// while nothing has been replaced.
-fn cancelled(world: &World, wanted: &Wanted, operation: &Operation) -> Option<String> {
+fn cancelled(world: &World, wanted: &Wanted, it: &Operation) -> Option<String> {
     let asked = &world.app.spec.app_version;
-    match operation.kind {
-        OperationKind::Upgrade if *asked != operation.to => {
-            Some(format!("spec.appVersion is now {asked}, and {} is in force", wanted.version))
-        }
-        OperationKind::Restore
-            if restore_wish(&world.app) != operation.wish && operation.step < Step::Restore =>
-        {
-            Some("spec.restore has changed".to_owned())
-        }
-        _ => None,
+    let is_changed = restore_wish(&world.app) != it.wish && it.step < Step::Restore;
+    match it.kind {
+        OperationKind::Upgrade => (*asked != it.to)
+            .then(|| format!("spec.appVersion is now {asked}, and {} is in force", wanted.version)),
+        OperationKind::Restore => is_changed.then(|| "spec.restore has changed".to_owned()),
+        OperationKind::Remediation | OperationKind::Backup => None,
     }
 }
 
-fn asks_for_restore(world: &World, operation: &Operation) -> bool {
+fn asks_for_restore(world: &World, it: &Operation) -> bool {
     let wish = restore_wish(&world.app);
-    wish.is_some() && wish != operation.wish && wish != world.status().restored
-}
-
-/// Whether `version` serves, with all of its pods; else what it waits for.
-pub(crate) fn started(world: &World, version: &str) -> Result<(), String> {
-    let Some(deployment) = &world.deployment else {
-        return Err("its Deployment is not there yet".to_owned());
-    };
-    if observe::version_of(deployment).as_deref() != Some(version)
-        || deployment.spec.replicas == Some(0) && world.app.spec.replicas != 0
-    {
-        return Err(format!("its Deployment is not at {version} yet"));
-    }
-    match deployment.readiness() {
-        Readiness::Ready => Ok(()),
-        Readiness::Waiting(why) | Readiness::Failed(why) => Err(why),
-    }
+    wish.is_some() && wish != it.wish && wish != world.status().restored
 }
 
 /// Why waiting for the new pods is useless, if so.
-fn hopeless(world: &World, operation: &Operation, waits: &str, now: Timestamp) -> Option<String> {
-    let new = world.serving().filter(|pod| observe::version_of_pod(pod).as_deref() == Some(&operation.to));
-    let fatal = new.filter_map(observe::last_exit).find(|(code, _)| FATAL.contains(code));
-    if let Some((code, said)) = fatal {
-        return Some(format!("{} ended with code {code}: {}", operation.to, said.unwrap_or_default()));
+fn hopeless(world: &World, it: &Operation, waits: &str, is_late: bool) -> Option<String> {
+    let is_new = |pod: &&Pod| {
+        pod.spec.as_ref().is_some_and(|spec| pods::argument(spec, "--app-version") == Some(&it.to))
+    };
+    let new: Vec<&Pod> = world.serving().filter(is_new).collect();
+    let mut ends = new.iter().filter_map(|pod| pods::last_exit(pod));
+    if let Some(end) = ends.find(|end| FATAL.contains(&end.exit_code)) {
+        let said = end.message.as_deref().unwrap_or_default();
+        return Some(format!("{} ended with code {}: {said}", it.to, end.exit_code));
     }
     // Kubernetes restarts what ends or fails its liveness probe; a release that works needs none of that.
-    let restarted =
-        world.serving().filter(|pod| observe::version_of_pod(pod).as_deref() == Some(&operation.to));
-    if restarted.map(observe::restarts).sum::<i32>() > 0 {
-        return Some(format!("{} had to be restarted before it was ready: {waits}", operation.to));
+    if new.iter().any(|pod| pods::restarts(pod) > 0) {
+        return Some(format!("{} had to be restarted before it was ready: {waits}", it.to));
     }
-    let late = now.duration_since(operation.step_started_at.0) >= START_DEADLINE;
-    late.then(|| format!("{} was not ready after {} s: {waits}", operation.to, START_DEADLINE.as_secs()))
-}
-
-/// The number in the name of an operation's Job.
-pub(crate) fn id_of_job(app: &str, job: &str) -> Option<i64> {
-    let mut parts = job.strip_prefix(app)?.strip_prefix('-')?.split('-');
-    let (_kind, id, _step) = (parts.next()?, parts.next()?, parts.next()?);
-    id.parse().ok()
+    is_late.then(|| format!("{} was not ready after {} s: {waits}", it.to, START_DEADLINE.as_secs()))
 }

@@ -109,7 +109,7 @@ proptest! {
         // An upgrade that was done the moment before stays: there may be no way back, and the refusal says so.
         let serves = status.current_version.unwrap();
         prop_assert!(serves == good || versions::way(&serves, &good).is_err(), "{} instead of {}", serves, good);
-        let deployment = model.world.deployment.as_ref().unwrap();
+        let deployment = model.world.deployment().unwrap();
         prop_assert_eq!(deployment.status.as_ref().and_then(|status| status.ready_replicas), Some(1));
         prop_assert_eq!(versions::find(&serves).unwrap().format, model.data.unwrap());
     }

@@ -1,16 +1,13 @@
 //! What of the spec can be carried out. A field that cannot be is refused by name, with what to do; what was in force before
 //! stays in force, so that the running application is never touched by a mistake.
 
-use k8s_openapi::{
-    api::core::v1::{PersistentVolumeClaim, ResourceRequirements},
-    apimachinery::pkg::api::resource::Quantity,
+use kit::{
+    claims, cron,
+    kinds::{CronJob, Quantity, ResourceRequirements},
+    quantity,
 };
-use kit::{KindId, quantity};
-use kube::{Resource, ResourceExt as _};
 
-use super::cron;
 use crate::{
-    ExampleApp,
     app::versions,
     operator::{names, observe::World},
 };
@@ -40,150 +37,77 @@ pub(crate) struct Refusal {
     pub(crate) why: String,
 }
 
-/// What the spec comes to.
-pub(crate) struct Judged {
-    /// Nothing when nothing may be touched at all.
-    pub(crate) wanted: Option<Wanted>,
-    pub(crate) refused: Vec<Refusal>,
-}
-
-pub(crate) fn judge(world: &World) -> Judged {
-    let mut refused = foreign(world);
-    if !refused.is_empty() {
-        return Judged { wanted: None, refused };
+/// What the spec comes to; nothing when nothing may be touched at all.
+pub(crate) fn judge(world: &World) -> (Option<Wanted>, Vec<Refusal>) {
+    let (spec, claim) = (&world.app.spec, world.claim());
+    // A claim of our name is nobody's business when the data is elsewhere.
+    let used = |name: &str| name != names::claim(&world.app) || name == world.claim_name;
+    let strangers = world.live.strangers().filter(|(_, name)| !spec.take_ownership && used(name));
+    let strangers = strangers.map(|(kind, name)| {
+        let how =
+            "set spec.takeOwnership to take it over with its data, or give this ExampleApp another name";
+        let why = format!("{kind} {name} exists and is not ours, so nothing was touched: {how}");
+        Refusal { field: "spec.takeOwnership", why }
+    });
+    let strangers: Vec<Refusal> = strangers.collect();
+    if !strangers.is_empty() {
+        return (None, strangers);
     }
-    let version = version(world, &mut refused);
-    let resources = resources(world, &mut refused);
-    let (size, class) = storage(world, &mut refused);
-    let cache = cache(resources.as_ref());
-    let schedule = schedule(world, &mut refused);
-    let wanted = version.map(|version| Wanted { version, resources, cache, size, class, schedule });
-    Judged { wanted, refused }
-}
-
-/// Objects of our names that are somebody else's. They are taken over only when the user says so.
-fn foreign(world: &World) -> Vec<Refusal> {
-    if world.app.spec.take_ownership {
-        return Vec::new();
-    }
-    let app = &*world.app;
-    let own_claim = world.claim.as_deref().filter(|_| world.claim_name == names::claim(app));
-    let all = [
-        world.deployment.as_deref().and_then(|live| not_ours(app, live)),
-        own_claim.and_then(|live| not_ours(app, live)),
-        world.service.as_deref().and_then(|live| not_ours(app, live)),
-        world.account.as_deref().and_then(|live| not_ours(app, live)),
-        world.schedule.as_deref().and_then(|live| not_ours(app, live)),
+    let (version, not_version) = version(world);
+    let (resources, not_resources) = resources(world);
+    let (size, not_size) = claims::size(spec.storage.size.as_ref(), DEFAULT_SIZE, claim);
+    let (class, not_class) = claims::class(spec.storage.class_name.as_ref(), claim);
+    let not_class = not_class.map(|why| why + ". Restore a backup into a new ExampleApp to move it");
+    let (schedule, not_schedule) = schedule(world);
+    let memory = resources.as_ref().and_then(|resources| resources.limits.as_ref()?.get("memory"));
+    let cache = memory.and_then(|limit| quantity::bytes(&limit.0)).map_or(DEFAULT_CACHE, |limit| limit / 4);
+    let refused = [
+        ("spec.appVersion", not_version),
+        ("spec.resources", not_resources),
+        ("spec.storage.size", not_size),
+        ("spec.storage.className", not_class),
+        ("spec.backup.schedule", not_schedule),
     ];
-    all.into_iter().flatten().collect()
+    let refused = refused.into_iter().filter_map(|(field, why)| Some(Refusal { field, why: why? }));
+    let wanted = version.map(|version| Wanted { version, resources, cache, size, class, schedule });
+    (wanted, refused.collect())
 }
 
-fn not_ours<K: Resource<DynamicType = ()>>(app: &ExampleApp, live: &K) -> Option<Refusal>
-where
-    K::Scope: 'static,
-{
-    let why = || {
-        format!(
-            "{} {} exists and is not ours, so nothing was touched: set spec.takeOwnership to take it over with its data, \
-             or give this ExampleApp another name",
-            KindId::of::<K>(),
-            live.name_any()
-        )
-    };
-    (!names::is_ours(app, live)).then(|| Refusal { field: "spec.takeOwnership", why: why() })
-}
+/// What is in force, and why it is not what the field says, if so.
+type Judged<T> = (Option<T>, Option<String>);
 
-fn version(world: &World, refused: &mut Vec<Refusal>) -> Option<String> {
+fn version(world: &World) -> Judged<String> {
     let asked = &world.app.spec.app_version;
     let current = world.data_version();
     let answer = match &current {
         Some(current) => versions::way(current, asked).map(drop),
         None => versions::find(asked).map(drop),
     };
-    let Err(refusal) = answer else { return Some(asked.clone()) };
+    let Err(refusal) = answer else { return (Some(asked.clone()), None) };
     let stays = current.as_ref().map_or_else(String::new, |current| format!("; it stays at {current}"));
-    refused.push(Refusal { field: "spec.appVersion", why: format!("{refusal}{stays}") });
     // What has begun is brought to its end, whatever is asked for meanwhile.
-    current.or_else(|| world.app.status.as_ref()?.operation.as_ref().map(|operation| operation.to.clone()))
+    let begun = || Some(world.app.status.as_ref()?.operation.as_ref()?.to.clone());
+    (current.or_else(begun), Some(format!("{refusal}{stays}")))
 }
 
-fn resources(world: &World, refused: &mut Vec<Refusal>) -> Option<ResourceRequirements> {
-    let asked = world.app.spec.resources.as_ref()?;
+fn resources(world: &World) -> Judged<ResourceRequirements> {
+    let Some(asked) = &world.app.spec.resources else { return (None, None) };
     let mut all = asked.limits.iter().chain(&asked.requests).flatten();
-    let Some((name, wrong)) =
-        all.find(|(_, value)| quantity::billionths(&value.0).is_none_or(|value| value < 0))
-    else {
-        return Some(asked.clone());
+    let is_wrong = |value: &Quantity| quantity::billionths(&value.0).is_none_or(|value| value < 0);
+    let Some((name, wrong)) = all.find(|(_, value)| is_wrong(value)) else {
+        return (Some(asked.clone()), None);
     };
-    let why =
-        format!("{name}: {:?} is no quantity such as 500m or 256Mi; what was set before stays", wrong.0);
-    refused.push(Refusal { field: "spec.resources", why });
-    world.deployment.as_ref()?.spec.template.spec.as_ref()?.containers.first()?.resources.clone()
+    let stays = "is no quantity such as 500m or 256Mi; what was set before stays";
+    let live = || world.deployment()?.spec.template.spec.as_ref()?.containers.first()?.resources.clone();
+    (live(), Some(format!("{name}: {:?} {stays}", wrong.0)))
 }
 
-fn schedule(world: &World, refused: &mut Vec<Refusal>) -> Option<String> {
-    let backup = world.app.spec.backup.as_ref().filter(|backup| backup.enabled)?;
-    let Err(wrong) = cron::check(&backup.schedule) else { return Some(backup.schedule.clone()) };
-    let live = world.schedule.as_ref().map(|live| live.spec.schedule.clone());
-    let stays = live
-        .as_ref()
-        .map_or_else(|| "there are no backups until then".into(), |live| format!("{live:?} stays"));
-    refused.push(Refusal { field: "spec.backup.schedule", why: format!("{wrong}; {stays}") });
-    live
-}
-
-fn cache(resources: Option<&ResourceRequirements>) -> u64 {
-    let limit = resources.and_then(|resources| resources.limits.as_ref()?.get("memory"));
-    limit.and_then(|limit| quantity::bytes(&limit.0)).map_or(DEFAULT_CACHE, |limit| limit / 4)
-}
-
-/// The size and the class. Neither a smaller size nor another class is possible for a claim that exists.
-fn storage(world: &World, refused: &mut Vec<Refusal>) -> (Quantity, Option<String>) {
-    let asked = &world.app.spec.storage;
-    let live = world.claim.as_ref().and_then(|claim| claim.spec.as_ref());
-    let live_size = world.claim.as_deref().and_then(requested);
-    let live_class = live.and_then(|live| live.storage_class_name.clone());
-    let mut refuse = |field, why: String| refused.push(Refusal { field, why });
-    let size = match (asked.size.clone(), live_size) {
-        (None, live) => live.unwrap_or_else(|| Quantity(DEFAULT_SIZE.to_owned())),
-        (Some(asked), live) => {
-            let (want, have) =
-                (quantity::bytes(&asked.0), live.as_ref().and_then(|live| quantity::bytes(&live.0)));
-            let fallback = || live.clone().unwrap_or_else(|| Quantity(DEFAULT_SIZE.to_owned()));
-            if want.is_none_or(|want| want == 0) {
-                refuse(
-                    "spec.storage.size",
-                    format!("{:?} is no size such as 1Gi; {} it is", asked.0, fallback().0),
-                );
-                fallback()
-            } else if want < have {
-                refuse(
-                    "spec.storage.size",
-                    format!("a volume cannot shrink to {}; it stays at {}", asked.0, fallback().0),
-                );
-                fallback()
-            } else {
-                asked
-            }
-        }
-    };
-    let class = match (&asked.class_name, live.is_some()) {
-        (Some(asked), true) if live_class.as_ref() != Some(asked) => {
-            let is = live_class.as_deref().unwrap_or("no class");
-            refuse(
-                "spec.storage.className",
-                format!(
-                    "the class of a volume cannot change to {asked}; it stays {is}. Restore a backup into a new ExampleApp to move it"
-                ),
-            );
-            live_class
-        }
-        (_, true) => live_class,
-        (asked, false) => asked.clone(),
-    };
-    (size, class)
-}
-
-fn requested(claim: &PersistentVolumeClaim) -> Option<Quantity> {
-    claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?.get("storage").cloned()
+fn schedule(world: &World) -> Judged<String> {
+    let backup = world.app.spec.backup.as_ref().filter(|backup| backup.enabled);
+    let asked = backup.map(|backup| backup.schedule.clone());
+    let Some(Err(wrong)) = asked.as_deref().map(cron::check) else { return (asked, None) };
+    let live = world.live.get::<CronJob>(&names::schedule(&world.app)).map(|live| live.spec.schedule.clone());
+    let none = || "there are no backups until then".to_owned();
+    let stays = live.as_ref().map_or_else(none, |live| format!("{live:?} stays"));
+    (live, Some(format!("{wrong}; {stays}")))
 }

@@ -1,7 +1,5 @@
 //! Decisions as tables: a world, and the plan as people read it.
 
-use std::sync::Arc;
-
 use expect_test::{Expect, expect};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::PersistentVolumeClaim};
 use serde_json::{Value, json};
@@ -351,27 +349,28 @@ fn a_backup_is_made_once_for_each_request() {
     assert_eq!(model.backups.len(), 1);
 }
 
-fn hand_made(world: &mut World) {
-    let volumes = json!([{"name": "storage", "persistentVolumeClaim": {"claimName": "old-claim"}}]);
+fn hand_made(world: &mut World, claim: &str) {
+    let volumes = json!([{"name": "storage", "persistentVolumeClaim": {"claimName": claim}}]);
     let container = json!({"name": "web", "command": ["capstan", "example-app"], "args": ["serve", "--app-version", "0.0.1", "--data", "/data"]});
     let deployment: Deployment = serde_json::from_value(json!({
         "metadata": {"name": "notes", "namespace": "default"},
         "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "notes"}}, "strategy": {"type": "RollingUpdate"},
             "template": {"metadata": {"labels": {"app": "notes"}}, "spec": {"containers": [container], "volumes": volumes}}}
     })).unwrap();
-    world.deployment = Some(Arc::new(deployment));
-    world.claim = Some(Arc::new(PersistentVolumeClaim::default()));
+    world.live.put(deployment);
+    let claim = json!({"metadata": {"name": claim, "namespace": "default"}});
+    world.live.put::<PersistentVolumeClaim>(serde_json::from_value(claim).unwrap());
 }
 
 #[test]
 fn what_is_not_ours_is_left_alone() {
     let mut model = Model::new(spec("0.0.1"));
-    hand_made(&mut model.world);
+    hand_made(&mut model.world, "notes-data");
     check(
         &mut model,
         expect![[r#"
         refuse spec.takeOwnership: Deployment notes exists and is not ours, so nothing was touched: set spec.takeOwnership to take it over with its data, or give this ExampleApp another name
-        refuse spec.takeOwnership: PersistentVolumeClaim  exists and is not ours, so nothing was touched: set spec.takeOwnership to take it over with its data, or give this ExampleApp another name
+        refuse spec.takeOwnership: PersistentVolumeClaim notes-data exists and is not ours, so nothing was touched: set spec.takeOwnership to take it over with its data, or give this ExampleApp another name
     "#]],
     );
 }
@@ -379,7 +378,7 @@ fn what_is_not_ours_is_left_alone() {
 #[test]
 fn what_is_taken_over_keeps_its_selector_its_container_and_its_volume() {
     let mut model = Model::new(json!({"appVersion": "0.0.2", "takeOwnership": true}));
-    hand_made(&mut model.world);
+    hand_made(&mut model.world, "old-claim");
     // As `observe` finds it in the Deployment.
     model.world.claim_name = "old-claim".into();
     check(&mut model, expect![[""]]);
@@ -391,7 +390,7 @@ fn what_is_taken_over_keeps_its_selector_its_container_and_its_volume() {
     let plan = decide(&model.world, model.now);
     assert!(matches!(plan.news, Some(super::News::Began(_))), "{plan}");
     let adopted =
-        super::build::deployment(&model.world, &super::spec::judge(&model.world).wanted.unwrap(), "0.0.1", 1);
+        super::build::deployment(&model.world, &super::spec::judge(&model.world).0.unwrap(), "0.0.1", 1);
     let text = json!(adopted).to_string();
     assert_eq!(json!(adopted)["spec"]["selector"], json!({"matchLabels": {"app": "notes"}}));
     assert!(text.contains(r#""claimName":"old-claim""#) && text.contains(r#""name":"web""#), "{text}");
@@ -426,6 +425,6 @@ fn the_cache_is_a_quarter_of_the_memory_limit() {
     let mut model =
         Model::running(json!({"appVersion": "0.0.1", "resources": {"limits": {"memory": "256Mi"}}}));
     model.settle();
-    let text = json!(*model.world.deployment.unwrap()).to_string();
+    let text = json!(model.world.deployment().unwrap()).to_string();
     assert!(text.contains(r#""--cache","65536Ki""#), "{text}");
 }

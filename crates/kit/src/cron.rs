@@ -1,6 +1,7 @@
 //! Whether Kubernetes will take a cron expression: five fields, each a list of ranges with steps, or `@daily` and its kind.
 //!
-//! The CronJob would be refused by the API server anyway, but with its own field's name, and with everything else of the plan.
+//! The API server would refuse a CronJob that has another one, too: but after whatever was applied before it, and by the name
+//! of a field that its user never wrote.
 
 /// Each field, its bounds, and the names that stand for numbers from the lower bound on.
 const FIELDS: [(&str, u8, u8, &[&str]); 5] = [
@@ -13,8 +14,8 @@ const FIELDS: [(&str, u8, u8, &[&str]); 5] = [
 
 const NAMED: &[&str] = &["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// What is wrong with it, if something is.
-pub(crate) fn check(expression: &str) -> Result<(), String> {
+/// What is wrong with `expression`, if something is.
+pub fn check(expression: &str) -> Result<(), String> {
     if NAMED.contains(&expression) {
         return Ok(());
     }

@@ -1,0 +1,86 @@
+//! The campaign: every story with every fault at every place, each run compared with the one without faults.
+//!
+//! `make test` plays a few of each, `CAPSTAN_CAMPAIGN=crashes` every crash and every lost answer at every write of the API and of
+//! etcd and every stale revision, `CAPSTAN_CAMPAIGN=full` refusals, silent members and pairs of crashes too.
+
+use simulation::{Campaign, Extent, Injected};
+
+use crate::stories::{BAD_UPGRADE, DOWNGRADE, LOSSES, RECREATED, REPLACED, SCALING, Story, UPGRADE};
+
+/// How many runs of each story are in the sample.
+const SAMPLE: usize = 3;
+
+/// Every fault, or some of each kind: evenly spread, always the same.
+fn chosen(campaign: &Campaign) -> Vec<Injected> {
+    #[expect(clippy::disallowed_methods, reason = "not a setting of the operator")]
+    let (only, extent) = (std::env::var("CAPSTAN_FAULT"), std::env::var("CAPSTAN_CAMPAIGN"));
+    if let Ok(fault) = only {
+        return vec![fault.parse().unwrap_or_else(|error| panic!("{error}"))];
+    }
+    let all = campaign.faults(Extent::Sample);
+    match extent.as_deref() {
+        Ok("full") => return campaign.faults(Extent::Whole),
+        Ok("crashes") => return all,
+        _ => {}
+    }
+    let step = (all.len() / SAMPLE).max(1);
+    all.iter().copied().step_by(step | 1).collect()
+}
+
+fn demand_nothing(story: &Story) {
+    let (name, campaign) = (story.name, story.campaign());
+    let faults = chosen(&campaign);
+    let all = [Extent::Sample, Extent::Whole].map(|extent| campaign.faults(extent).len());
+    println!("{name}: {} of {} crashes and {} faults in all", faults.len(), all[0], all[1]);
+    let mut findings = Vec::new();
+    for fault in &faults {
+        if let Err(finding) = campaign.meet(*fault) {
+            // At once: a whole campaign takes hours.
+            println!("{name}: {finding}");
+            findings.push(fault.to_string());
+        }
+    }
+    let wrong = findings.len();
+    assert!(findings.is_empty(), "{name}: {wrong} of {} runs went wrong: {findings:?}", faults.len());
+}
+
+/// What differs between two runs without faults would drown everything else.
+#[test]
+fn a_story_that_is_played_twice_ends_twice_the_same() {
+    SCALING.survives(Injected::Nothing);
+}
+
+#[test]
+fn scaling_ends_as_without_faults() {
+    demand_nothing(&SCALING);
+}
+
+#[test]
+fn losses_end_as_without_faults() {
+    demand_nothing(&LOSSES);
+}
+
+#[test]
+fn an_upgrade_ends_as_without_faults() {
+    demand_nothing(&UPGRADE);
+}
+
+#[test]
+fn a_bad_upgrade_ends_as_without_faults() {
+    demand_nothing(&BAD_UPGRADE);
+}
+
+#[test]
+fn a_downgrade_ends_as_without_faults() {
+    demand_nothing(&DOWNGRADE);
+}
+
+#[test]
+fn deleting_and_creating_again_ends_as_without_faults() {
+    demand_nothing(&RECREATED);
+}
+
+#[test]
+fn another_cluster_of_the_same_name_ends_as_without_faults() {
+    demand_nothing(&REPLACED);
+}

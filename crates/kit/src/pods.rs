@@ -1,0 +1,88 @@
+//! Questions about pods that decisions depend on.
+
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodSpec};
+use kube::ResourceExt as _;
+
+/// Whether a pod may still read or write its volumes. One that is being deleted may, until it is gone.
+pub fn may_write(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    !matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Whether a pod was made for the Job `job`.
+pub fn is_of_job(pod: &Pod, job: &str) -> bool {
+    pod.owner_references().iter().any(|owner| owner.kind == "Job" && owner.name == job)
+}
+
+fn first_container(pod: &Pod) -> Option<&ContainerStatus> {
+    pod.status.as_ref()?.container_statuses.as_ref()?.first()
+}
+
+/// How a pod's first container ended, the last time that is known of.
+pub fn last_exit(pod: &Pod) -> Option<&ContainerStateTerminated> {
+    first_container(pod).and_then(last_end)
+}
+
+/// How often a pod's first container was started again.
+pub fn restarts(pod: &Pod) -> i32 {
+    first_container(pod).map_or(0, |container| container.restart_count)
+}
+
+/// How a container ended, the last time that is known of.
+pub fn last_end(container: &ContainerStatus) -> Option<&ContainerStateTerminated> {
+    let ended = |state: &'_ Option<ContainerState>| state.as_ref().is_some_and(|it| it.terminated.is_some());
+    let state = if ended(&container.state) { &container.state } else { &container.last_state };
+    state.as_ref()?.terminated.as_ref()
+}
+
+/// What follows `name` in the command line of a pod's first container.
+pub fn argument<'a>(pod: &'a PodSpec, name: &str) -> Option<&'a str> {
+    let container = pod.containers.first()?;
+    let mut arguments = container.command.iter().flatten().chain(container.args.iter().flatten());
+    arguments.find(|argument| *argument == name)?;
+    arguments.next().map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pods_last_end_is_the_present_one_or_the_one_before() {
+        let container = |now: serde_json::Value, before: serde_json::Value| -> ContainerStatus {
+            serde_json::from_value(
+                json!({"name": "a", "image": "", "imageID": "", "ready": false, "restartCount": 1,
+                "state": now, "lastState": before}),
+            )
+            .unwrap()
+        };
+        let end = |code: i32| json!({"terminated": {"exitCode": code}});
+        let code = |container: &ContainerStatus| last_end(container).map(|end| end.exit_code);
+        assert_eq!(code(&container(end(65), end(1))), Some(65));
+        assert_eq!(code(&container(json!({"running": {}}), end(1))), Some(1));
+        assert_eq!(code(&container(json!({"running": {}}), json!(null))), None);
+    }
+
+    #[test]
+    fn a_pod_lets_go_of_its_volumes_when_it_has_ended_not_when_it_is_asked_to() {
+        let pod = |phase: &str| -> Pod {
+            let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "copy", "uid": "u"});
+            let container = json!({"name": "a", "command": ["app", "--from"], "args": ["x", "--to", "y"]});
+            serde_json::from_value(
+                json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z", "ownerReferences": [owner]},
+                "spec": {"containers": [container]}, "status": {"phase": phase}}),
+            )
+            .unwrap()
+        };
+        assert!(may_write(&pod("Running")) && may_write(&Pod::default()));
+        assert!(!may_write(&pod("Succeeded")) && !may_write(&pod("Failed")));
+        assert!(is_of_job(&pod("Running"), "copy") && !is_of_job(&pod("Running"), "other"));
+        let spec = pod("Running").spec.unwrap();
+        assert_eq!(
+            [argument(&spec, "--from"), argument(&spec, "--to"), argument(&spec, "y")],
+            [Some("x"), Some("y"), None]
+        );
+    }
+}
