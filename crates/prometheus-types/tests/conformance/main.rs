@@ -1,0 +1,26 @@
+//! The types against the data of prometheus-operator 0.94.1, which lies beside the repository: `../shared/conformance`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests fail by panicking, and skip aloud"
+)]
+
+mod conversion;
+mod crds;
+mod round_trip;
+
+use std::path::{Path, PathBuf};
+
+/// The data's directory. Without it a test says that it did nothing, for the data is not part of the repository.
+fn conformance(part: &str) -> Option<PathBuf> {
+    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .map(|directory| directory.join("shared/conformance").join(part))
+        .find(|candidate| candidate.is_dir());
+    if found.is_none() {
+        eprintln!("SKIPPED, NOTHING WAS TESTED: no ../shared/conformance/{part} beside the repository");
+    }
+    found
+}
