@@ -1,9 +1,9 @@
 //! Prometheus: servers that scrape, store, evaluate rules and send alerts.
 
-pub mod common;
 pub mod query;
 pub mod selection;
 pub mod server;
+pub mod server_and_agent;
 
 use k8s_openapi::api::core::v1::SecretKeySelector;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -11,8 +11,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::exclusion::PrometheusRuleExcludeConfig;
 use crate::object::kind;
-use crate::prometheus::common::CommonPrometheusFields;
 use crate::prometheus::query::{AlertingSpec, Exemplars, QuerySpec, Rules};
+use crate::prometheus::server_and_agent::CommonPrometheusFields;
 use crate::remote_write::RemoteReadSpec;
 use crate::sharding::{ShardRetentionPolicy, enough_shards};
 use crate::status::PrometheusStatus;

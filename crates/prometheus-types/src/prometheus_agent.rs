@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::object::kind;
-use crate::prometheus::common::CommonPrometheusFields;
+use crate::prometheus::server_and_agent::CommonPrometheusFields;
 use crate::sharding::enough_shards;
 use crate::status::PrometheusStatus;
 use crate::text::text;

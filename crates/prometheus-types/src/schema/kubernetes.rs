@@ -76,13 +76,14 @@ fn mark(schema: &mut Map<String, Value>, field: &str, key: &str, value: Value) {
     }
 }
 
-enum Default {
+/// What the API server fills in for a field that is absent.
+enum FilledIn {
     Text(&'static str),
     No,
 }
-use Default::{No, Text};
+use FilledIn::{No, Text};
 
-impl Default {
+impl FilledIn {
     fn json(&self) -> Value {
         match self {
             Text(text) => json!(text),
@@ -163,7 +164,7 @@ const SETS: &[(&str, &[&str])] =
     &[("ContainerRestartRuleOnExitCodes", &["values"]), ("VolumeMount", &["bindMountOptions"])];
 
 /// What the API server fills in. A field with a default is not required, whatever its own type says.
-const DEFAULTS: &[(&str, &str, Default)] = &[
+const DEFAULTS: &[(&str, &str, FilledIn)] = &[
     ("AzureDiskVolumeSource", "fsType", Text("ext4")),
     ("AzureDiskVolumeSource", "readOnly", No),
     ("ConfigMapEnvSource", "name", Text("")),

@@ -11,16 +11,15 @@ mod conversion;
 mod crds;
 mod round_trip;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The data's directory. Without it a test says that it did nothing, for the data is not part of the repository.
 fn conformance(part: &str) -> Option<PathBuf> {
-    let found = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|directory| directory.join("shared/conformance").join(part))
-        .find(|candidate| candidate.is_dir());
+    let found = conformance::data(env!("CARGO_MANIFEST_DIR")).map(|data| data.join(part));
     if found.is_none() {
-        eprintln!("SKIPPED, NOTHING WAS TESTED: no ../shared/conformance/{part} beside the repository");
+        eprintln!(
+            "SKIPPED, NOTHING WAS TESTED: no shared/conformance beside the repository; CAPSTAN_CONFORMANCE may name it"
+        );
     }
     found
 }
