@@ -3,6 +3,7 @@
 mod cargo;
 mod clock;
 mod commands;
+mod conformance;
 mod demo;
 mod excerpt;
 mod generate;
@@ -22,6 +23,7 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     let commands::Command { run } = commands::Command::parse();
     let done = match run {
+        commands::Run::Conformance(options) => return finish(conformance::run(&options)),
         commands::Run::Lab(command) => lab::run(command),
         commands::Run::Image => image::run(&lab::Timed::start()),
         commands::Run::Demo(options) => demo::run(&options),
@@ -30,14 +32,15 @@ fn main() -> ExitCode {
         commands::Run::Generate { check: false } => generate::run(generate::Mode::Write),
         commands::Run::Generate { check: true } => generate::run(generate::Mode::Check),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            #[expect(clippy::print_stderr, reason = "this is how a command line program reports")]
-            {
-                eprintln!("xtask: {error:#}");
-            }
-            ExitCode::FAILURE
+    finish(done.map(|()| ExitCode::SUCCESS))
+}
+
+fn finish(done: anyhow::Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        #[expect(clippy::print_stderr, reason = "this is how a command line program reports")]
+        {
+            eprintln!("xtask: {error:#}");
         }
-    }
+        ExitCode::FAILURE
+    })
 }

@@ -31,6 +31,8 @@ pub(crate) enum Run {
         #[arg(value_enum)]
         page: Page,
     },
+    /// Check files of our kinds without a cluster; one line per finding.
+    Lint(crate::lint::Lint),
     /// Ask about etcd clusters, and tell them what to do.
     Etcd(crate::etcd::Etcd),
     /// The application of the worked example: what its operator runs in pods.
@@ -44,7 +46,7 @@ pub(crate) enum Run {
 /// writes as for kubectl, where `-ojson` is `-o json`. As kubectl's plugin we say what kubectl's users type.
 pub(crate) fn arguments(typed: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut typed: Vec<OsString> = typed.into_iter().collect();
-    if typed.get(1).is_none_or(|command| command != "etcd") {
+    if typed.get(1).is_none_or(|command| command != "etcd" && command != "lint") {
         typed = kit::flags::accept_single_dash(typed);
     }
     let program = typed
@@ -77,6 +79,10 @@ pub(crate) enum Manifests {
     Operator,
     /// Everything: definitions and operator.
     Install,
+    /// The definitions of the monitoring.coreos.com kinds, every field explained.
+    MonitoringCrds,
+    /// The same without explanations.
+    MonitoringCrdsSlim,
     /// Alert rules for all etcd clusters, as a PrometheusRule.
     EtcdAlerts,
     /// A Grafana dashboard for all etcd clusters.

@@ -143,7 +143,7 @@ struct Output {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(crate) enum Format {
     Json,
     Yaml,
 }

@@ -4,6 +4,7 @@
 //! commands.rs ──> operator.rs      runs the controllers until it is told to stop
 //!             ├─> manifests.rs     what `kubectl apply` takes: definitions, installation
 //!             ├─> etcd.rs          what people ask about their etcd clusters
+//!             ├─> lint.rs          what is wrong with files, before a cluster sees them
 //!             ├─> reference.rs     the generated pages of docs/reference
 //!             └─> example_app::app the application of the worked example, which is in this image
 //! ```
@@ -12,6 +13,7 @@ mod commands;
 #[cfg(test)]
 mod documents;
 mod etcd;
+mod lint;
 mod manifests;
 mod operator;
 mod output;
@@ -36,6 +38,7 @@ async fn main() -> ExitCode {
         Run::Operator(flags) => operator::run(flags).await,
         Run::Manifests { what, image } => manifests::print(what, &image),
         Run::Etcd(what) => etcd::run(what).await,
+        Run::Lint(what) => return lint::run(&what),
         Run::Reference { page } => reference::print(page),
         Run::ExampleApp { command } => return example_app(command).await,
     };

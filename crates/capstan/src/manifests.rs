@@ -19,6 +19,7 @@ use kit::{
     lead::Election,
 };
 use kube::client::Body;
+use prometheus_types::crd::{Descriptions, Versions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -35,6 +36,8 @@ pub(crate) fn print(what: Manifests, image: &str) -> Result<()> {
     say(&match what {
         Manifests::Crds => yaml(&crds()?)?,
         Manifests::Operator => yaml(&[home()?, guard()?, operator(image)?].concat())?,
+        Manifests::MonitoringCrds => yaml(&monitoring_crds(Descriptions::Full)?)?,
+        Manifests::MonitoringCrdsSlim => yaml(&monitoring_crds(Descriptions::Slim)?)?,
         Manifests::EtcdAlerts => yaml(&[monitoring::prometheus_rule()])?,
         Manifests::EtcdDashboard => format!("{:#}\n", monitoring::dashboard()),
         // The guard stands after the definitions: `kubectl delete -f` of all this meets it while it still stands.
@@ -49,6 +52,11 @@ pub(crate) fn definitions() -> Vec<CustomResourceDefinition> {
 
 fn crds() -> Result<Vec<Value>> {
     definitions().iter().map(value).collect()
+}
+
+/// Without AlertmanagerConfig's v1beta1, which needs a conversion webhook.
+fn monitoring_crds(descriptions: Descriptions) -> Result<Vec<Value>> {
+    prometheus_types::crd::crds(descriptions, Versions::Default)?.iter().map(value).collect()
 }
 
 fn home() -> Result<Vec<Value>> {

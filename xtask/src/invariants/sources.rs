@@ -30,7 +30,7 @@ const REGISTRIES: &[&str] = &[
 ];
 
 /// The operands' images, by the names under which users have them; a mirror answers to them as well, and `spec.image` is there.
-const IMAGES: &[&str] = &["quay.io/coreos/etcd"];
+const IMAGES: &[&str] = &["quay.io/coreos/etcd", "quay.io/thanos/thanos"];
 
 /// Files that name one, and why.
 const NAME_A_REGISTRY: &[(&str, &str)] = &[
@@ -38,6 +38,10 @@ const NAME_A_REGISTRY: &[(&str, &str)] = &[
     (
         "crates/lab/src/versions.rs",
         "the names that users' manifests have; images are made here, none is pulled",
+    ),
+    (
+        "crates/prometheus-workloads/src/image.rs",
+        "the host that is understood when an image's name has none; a fact of the names' grammar",
     ),
     (
         "crates/lab/src/images.rs",

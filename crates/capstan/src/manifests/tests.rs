@@ -30,6 +30,13 @@ async fn the_installation_is_complete_and_in_order() {
     assert_eq!(kinds(&all), expected);
 }
 
+#[test]
+fn all_kinds_of_monitoring_are_there_and_the_slim_form_is_a_fraction() {
+    let [full, slim] = [Descriptions::Full, Descriptions::Slim].map(|form| monitoring_crds(form).unwrap());
+    assert_eq!((full.len(), kinds(&full)), (10, kinds(&slim)));
+    assert!(yaml(&slim).unwrap().len() * 2 < yaml(&full).unwrap().len());
+}
+
 #[tokio::test]
 async fn no_right_is_a_wildcard_and_secrets_of_others_are_out_of_reach() {
     let objects = operator("capstan:dev").unwrap();

@@ -1,0 +1,14 @@
+//! What prometheus-operator 0.94 makes of the same resources.
+
+use prometheus_workloads::conformance::{AREAS, answer};
+
+/// Cases in which we do not follow upstream, and why.
+const DEPARTURES: &[(&str, &str)] = &[];
+
+#[test]
+fn every_case_of_our_areas_is_answered_as_upstream_does() {
+    match conformance::check(env!("CARGO_MANIFEST_DIR"), &[(AREAS, answer)], DEPARTURES) {
+        Ok(report) => println!("{report}"),
+        Err(report) => panic!("{report}"),
+    }
+}
