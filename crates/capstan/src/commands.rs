@@ -33,6 +33,8 @@ pub(crate) enum Run {
     },
     /// Ask about etcd clusters, and tell them what to do.
     Etcd(crate::etcd::Etcd),
+    /// Take, list, verify and fetch backups of etcd. Kubernetes is not needed for it.
+    Backup(crate::backup::Backup),
     /// The application of the worked example: what its operator runs in pods.
     ExampleApp {
         #[command(subcommand)]
@@ -44,7 +46,7 @@ pub(crate) enum Run {
 /// writes as for kubectl, where `-ojson` is `-o json`. As kubectl's plugin we say what kubectl's users type.
 pub(crate) fn arguments(typed: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut typed: Vec<OsString> = typed.into_iter().collect();
-    if typed.get(1).is_none_or(|command| command != "etcd") {
+    if typed.get(1).is_none_or(|command| command != "etcd" && command != "backup") {
         typed = kit::flags::accept_single_dash(typed);
     }
     let program = typed

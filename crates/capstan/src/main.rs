@@ -4,14 +4,17 @@
 //! commands.rs ──> operator.rs      runs the controllers until it is told to stop
 //!             ├─> manifests.rs     what `kubectl apply` takes: definitions, installation
 //!             ├─> etcd.rs          what people ask about their etcd clusters
+//!             ├─> backup.rs        backups of etcd: taken, listed, verified, fetched
 //!             ├─> reference.rs     the generated pages of docs/reference
 //!             └─> example_app::app the application of the worked example, which is in this image
 //! ```
 
+mod backup;
 mod commands;
 #[cfg(test)]
 mod documents;
 mod etcd;
+mod look;
 mod manifests;
 mod operator;
 mod output;
@@ -36,6 +39,7 @@ async fn main() -> ExitCode {
         Run::Operator(flags) => operator::run(flags).await,
         Run::Manifests { what, image } => manifests::print(what, &image),
         Run::Etcd(what) => etcd::run(what).await,
+        Run::Backup(what) => backup::run(what).await,
         Run::Reference { page } => reference::print(page),
         Run::ExampleApp { command } => return example_app(command).await,
     };
