@@ -5,6 +5,7 @@ mod process;
 
 use std::{fs, path::Path, process::Command};
 
+use bytes::Bytes;
 use etcd_api::{Client, Endpoint as _, HashKv, pb};
 use etcd_backup::{
     Manifest, Result, Store, Target, load,
@@ -45,8 +46,8 @@ async fn take(etcd: &Etcd, store: &Store, key: Option<&etcd_backup::Key>) -> Res
 /// Some history: keys that are there, keys that were changed, keys that are gone.
 async fn write(client: &Client, count: usize) {
     for number in 0..count {
-        let key = format!("key-{:04}", number % 300).into_bytes();
-        let value = vec![b'v'; 100 + number];
+        let key = Bytes::from(format!("key-{:04}", number % 300));
+        let value = Bytes::from(vec![b'v'; 100 + number]);
         if number % 7 == 3 {
             let request = pb::DeleteRangeRequest { key, ..pb::DeleteRangeRequest::default() };
             client.call(client.kv().delete_range(request)).await.unwrap();
