@@ -208,6 +208,7 @@ fn etcd(stage: &Stage<'_>) -> Result<()> {
     let images = versions.map(|version| lab::images::operand(Operand::Etcd, version, &progress));
     Lab::open(stage.lab)?.load_images(&images.collect::<lab::Result<Vec<_>>>()?)?;
     stage.run_test("real_etcd", &[])?;
+    stage.run_test("backups_of_real_etcd", &[])?;
     let chosen = if stage.options.whole { &[] } else { ETCD_SAMPLE };
     stage.scenarios("etcd_on_kubernetes", 4, chosen)
 }

@@ -35,6 +35,8 @@ pub(crate) enum Run {
     Lint(crate::lint::Lint),
     /// Ask about etcd clusters, and tell them what to do.
     Etcd(crate::etcd::Etcd),
+    /// Take, list, verify and fetch backups of etcd. Kubernetes is not needed for it.
+    Backup(crate::backup::Backup),
     /// The application of the worked example: what its operator runs in pods.
     ExampleApp {
         #[command(flatten)]
@@ -46,7 +48,7 @@ pub(crate) enum Run {
 /// writes as for kubectl, where `-ojson` is `-o json`. As kubectl's plugin we say what kubectl's users type.
 pub(crate) fn arguments(typed: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut typed: Vec<OsString> = typed.into_iter().collect();
-    if typed.get(1).is_none_or(|command| command != "etcd" && command != "lint") {
+    if typed.get(1).is_none_or(|command| !["etcd", "lint", "backup"].iter().any(|ours| command == ours)) {
         typed = kit::flags::accept_single_dash(typed);
     }
     let program = typed

@@ -24,7 +24,9 @@ mod watch;
 use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Result, anyhow};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+
+use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Etcd {
@@ -133,19 +135,6 @@ struct Status {
     timeout: Option<Duration>,
     #[command(flatten)]
     output: Output,
-}
-
-#[derive(Debug, Clone, Copy, Args)]
-struct Output {
-    /// For programs.
-    #[arg(short, long, value_enum)]
-    output: Option<Format>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    Json,
-    Yaml,
 }
 
 fn time(text: &str) -> Result<Duration> {

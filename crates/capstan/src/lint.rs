@@ -19,7 +19,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::etcd::Format;
+use crate::output::Format;
 use crate::output::{complain, say};
 
 #[derive(Debug, Args)]

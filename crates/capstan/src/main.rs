@@ -5,15 +5,18 @@
 //!             ├─> manifests.rs     what `kubectl apply` takes: definitions, installation
 //!             ├─> etcd.rs          what people ask about their etcd clusters
 //!             ├─> lint.rs          what is wrong with files, before a cluster sees them
+//!             ├─> backup.rs        backups of etcd: taken, listed, verified, fetched
 //!             ├─> reference.rs     the generated pages of docs/reference
 //!             └─> example_app::app the application of the worked example, which is in this image
 //! ```
 
+mod backup;
 mod commands;
 #[cfg(test)]
 mod documents;
 mod etcd;
 mod lint;
+mod look;
 mod manifests;
 mod operator;
 mod output;
@@ -39,6 +42,7 @@ async fn main() -> ExitCode {
         Run::Manifests { what, image } => manifests::print(what, &image),
         Run::Etcd(what) => etcd::run(what).await,
         Run::Lint(what) => return lint::run(&what),
+        Run::Backup(what) => backup::run(what).await,
         Run::Reference { page } => reference::print(page),
         Run::ExampleApp { command } => return example_app(command).await,
     };

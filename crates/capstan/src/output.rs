@@ -3,6 +3,30 @@
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+/// What every command that shows something takes.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Output {
+    /// For programs.
+    #[arg(short, long, value_enum)]
+    pub(crate) output: Option<Format>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Json,
+    Yaml,
+}
+
+/// Writes data for programs.
+pub(crate) fn structured(value: &impl Serialize, format: Format) -> Result<()> {
+    say(&match format {
+        Format::Json => format!("{}\n", serde_json::to_string_pretty(value)?),
+        Format::Yaml => serde_saphyr::to_string(value).context("cannot be written as YAML")?,
+    })
+}
 
 /// Writes to standard output. A reader that has seen enough (`| head`) is not an error.
 pub(crate) fn say(text: &str) -> Result<()> {

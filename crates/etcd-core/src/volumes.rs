@@ -130,7 +130,10 @@ mod tests {
             judge(&mut wanted, &[&claim], &mut |field, why| told.push(format!("{field}: {why}")));
             match refused {
                 Some(refused) => {
-                    assert!(told[0].contains(refused) && told[0].starts_with("spec.storage.size"), "{told:?}");
+                    assert!(
+                        told[0].contains(refused) && told[0].starts_with("spec.storage.size"),
+                        "{told:?}"
+                    );
                 }
                 None => assert_eq!(told, Vec::<String>::new(), "{asked}"),
             }

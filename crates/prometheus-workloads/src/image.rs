@@ -135,7 +135,10 @@ mod tests {
     fn digest_wins_over_tag_and_tag_over_version() {
         assert_eq!(compose("", "registry.example/a/b", "", "").unwrap(), "registry.example/a/b:v1");
         assert_eq!(compose("", "registry.example/a/b", "t", "").unwrap(), "registry.example/a/b:t");
-        assert_eq!(compose("", "registry.example/a/b", "t", "ab12").unwrap(), "registry.example/a/b@sha256:ab12");
+        assert_eq!(
+            compose("", "registry.example/a/b", "t", "ab12").unwrap(),
+            "registry.example/a/b@sha256:ab12"
+        );
         assert_eq!(compose("", "b", "t", "").unwrap(), "docker.io/library/b:t");
         assert_eq!(compose("", "localhost:5000/b", "", "").unwrap(), "localhost:5000/b:v1");
     }

@@ -16,10 +16,12 @@ use super::{
     Common,
     server::{Server, explain},
     status::paint,
-    view::{Look, Paint},
     watch::Followed,
 };
-use crate::output::say;
+use crate::{
+    look::{Look, Paint},
+    output::say,
+};
 
 const CLUSTER: &str = "etcd.capstan.dev/cluster";
 const MEMBER: &str = "etcd.capstan.dev/member";

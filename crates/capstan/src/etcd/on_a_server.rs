@@ -9,12 +9,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    move_leader, plan,
-    server::Server,
-    view::{self, Paint},
-    watch,
-};
+use super::{move_leader, plan, server::Server, view, watch};
+use crate::look::Paint;
 
 fn without_capstan() -> (apiserver::Server, Server) {
     let kubernetes = apiserver::Server::new();

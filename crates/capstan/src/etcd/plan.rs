@@ -19,11 +19,12 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    Common, Output,
+    Common,
     server::{Server, explain},
-    status::{lines, paint, structured},
+    status::{lines, paint},
     view,
 };
+use crate::output::{Output, structured};
 
 pub(super) async fn run(
     common: &Common,

@@ -1,18 +1,15 @@
 //! `capstan etcd status` and `members`: asked once, or watched.
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use etcd_types::EtcdCluster;
 use kit::Clock;
-use serde::Serialize;
 use serde_json::json;
 
-use super::{
-    Common, Format, Output, Said, Status,
-    server::Server,
-    view::{self, Paint},
-    watch,
+use super::{Common, Said, Status, server::Server, view, watch};
+use crate::{
+    look::Paint,
+    output::{Output, is_terminal, say, structured},
 };
-use crate::output::{is_terminal, say};
 
 pub(super) async fn run(common: &Common, asked: Status) -> Result<()> {
     let server = Server::of(common).await?;
@@ -67,11 +64,4 @@ pub(super) fn paint(common: &Common) -> Paint {
 
 pub(super) fn lines(lines: &[String]) -> Result<()> {
     say(&format!("{}\n", lines.join("\n")))
-}
-
-pub(super) fn structured(value: &impl Serialize, format: Format) -> Result<()> {
-    say(&match format {
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(value)?),
-        Format::Yaml => serde_saphyr::to_string(value).context("cannot be written as YAML")?,
-    })
 }

@@ -2,16 +2,13 @@
 
 mod cluster;
 mod members;
-mod paint;
 mod plan;
 mod progress;
 #[cfg(test)]
 pub(super) mod samples;
 mod tree;
-mod words;
 
 pub(super) use cluster::{cluster, line, overview};
 pub(super) use members::table;
-pub(super) use paint::{Look, Paint};
 pub(super) use plan::{parts, plan};
 pub(super) use tree::Tree;

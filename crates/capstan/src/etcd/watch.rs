@@ -13,11 +13,11 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{
-    server::Server,
-    view::{self, Look, Paint},
+use super::{server::Server, view};
+use crate::{
+    look::{Look, Paint},
+    output::{is_terminal, say},
 };
-use crate::output::{is_terminal, say};
 
 /// How long is as good as for ever.
 const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);

@@ -4,7 +4,7 @@ use kit::access;
 use simulation::{Run, asked};
 
 use crate::{
-    stories::{ALL, BAD_UPGRADE, DOWNGRADE, GIVEN, LOSSES, RECREATED, REPLACED, SCALING, UPGRADE},
+    stories::{ALL, BAD_UPGRADE, DOWNGRADE, GIVEN, LOSSES, RECREATED, REPLACED, SCALING, Story, UPGRADE},
     world::{CLUSTER, declared, healthy, left},
 };
 
@@ -85,7 +85,7 @@ fn nobody_is_started_with_certificates_that_cannot_be_used() {
 
 #[test]
 fn no_right_is_missing_and_none_is_left_unused() {
-    let made = asked(ALL.map(|story| story.reference()), access::Request::parse).unwrap();
+    let made = asked(ALL.map(Story::reference), access::Request::parse).unwrap();
     let mut report = access::check(&made, &declared(), "default");
     // To patch Events is for those that repeat; the kinds of cert-manager and of the Prometheus operator do not exist here.
     let elsewhere = ["events", "certificates", "podmonitors", "prometheusrules"];

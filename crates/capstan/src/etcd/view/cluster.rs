@@ -5,10 +5,9 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 
-use super::{
-    Look, Paint, Tree, members,
-    paint::columns,
-    progress,
+use super::{Tree, members, progress};
+use crate::look::{
+    Look, Paint, columns,
     words::{count, plain, since},
 };
 

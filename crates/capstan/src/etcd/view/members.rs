@@ -3,9 +3,8 @@
 use etcd_types::{MemberStatus, Role};
 use jiff::Timestamp;
 
-use super::{
-    Look, Paint,
-    paint::columns,
+use crate::look::{
+    Look, Paint, columns,
     words::{bytes, plain, since},
 };
 

@@ -3,7 +3,8 @@
 use etcd_core::{Picture, Plan};
 use serde::Serialize;
 
-use super::{Look, Paint, Tree, words::plain};
+use super::Tree;
+use crate::look::{Look, Paint, words::plain};
 
 /// What the operator would do, and what that was decided on.
 pub(in crate::etcd) fn plan(

@@ -4,11 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// For how long something has been so, with as much precision as anybody wants to know.
-pub(super) fn since(time: &Time, now: Timestamp) -> String {
+pub(crate) fn since(time: &Time, now: Timestamp) -> String {
     for_as_long_as(now.duration_since(time.0))
 }
 
-pub(super) fn for_as_long_as(time: SignedDuration) -> String {
+pub(crate) fn for_as_long_as(time: SignedDuration) -> String {
     let all = time.as_secs().max(0);
     match all {
         0..120 => format!("{all} s"),
@@ -18,7 +18,7 @@ pub(super) fn for_as_long_as(time: SignedDuration) -> String {
     }
 }
 
-pub(super) fn bytes(size: i64) -> String {
+pub(crate) fn bytes(size: i64) -> String {
     let mut rest = size as f64;
     for unit in ["B", "KiB", "MiB"] {
         if rest < 1024.0 {
@@ -30,12 +30,12 @@ pub(super) fn bytes(size: i64) -> String {
 }
 
 /// What others wrote, on one line: it may quote a log, and a log may hold what a terminal obeys.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
 /// `3 members`, `1 member`.
-pub(super) fn count(number: usize, what: &str) -> String {
+pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 /// What a piece of text means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::etcd) enum Look {
+pub(crate) enum Look {
     Good,
     /// Something is going on.
     Busy,
@@ -16,12 +16,12 @@ pub(in crate::etcd) enum Look {
 
 /// Whether there are colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::etcd) struct Paint {
-    pub(in crate::etcd) colours: bool,
+pub(crate) struct Paint {
+    pub(crate) colours: bool,
 }
 
 impl Paint {
-    pub(in crate::etcd) fn as_(self, look: Look, text: impl Display) -> String {
+    pub(crate) fn as_(self, look: Look, text: impl Display) -> String {
         let code = match look {
             Look::Good => "32",
             Look::Busy => "33",
@@ -34,7 +34,7 @@ impl Paint {
 }
 
 /// How wide a text is on the screen: colours take no room.
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     let (mut width, mut hidden) = (0, false);
     for c in text.chars() {
         match c {
@@ -48,7 +48,7 @@ pub(super) fn width(text: &str) -> usize {
 }
 
 /// Rows as columns, two spaces between them; the last one is not filled up.
-pub(super) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| width(cell)).max().unwrap_or(0)

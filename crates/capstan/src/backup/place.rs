@@ -1,0 +1,62 @@
+//! Where backups are, by flags; the same for every command.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use etcd_backup::{Key, Store, Target};
+
+use super::read;
+
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Place {
+    /// Where: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///directory.
+    #[arg(value_name = "STORE")]
+    url: String,
+    /// The server of a store that speaks S3 and is not AWS.
+    #[arg(long, value_name = "URL", help_heading = "Store")]
+    endpoint: Option<String>,
+    #[arg(long, value_name = "NAME", help_heading = "Store")]
+    region: Option<String>,
+    /// The bucket is in the host's name, as AWS wants it; else in the path.
+    #[arg(long, help_heading = "Store")]
+    virtual_host_style: bool,
+    /// Ask the store to encrypt: AES256, or aws:kms.
+    #[arg(long, value_name = "HOW", help_heading = "Store")]
+    server_side_encryption: Option<String>,
+    /// The store's key for it.
+    #[arg(long, value_name = "KEY", help_heading = "Store")]
+    kms_key: Option<String>,
+    /// The authorities of the store's certificate, as PEM.
+    #[arg(long, value_name = "FILE", help_heading = "Store")]
+    ca_file: Option<PathBuf>,
+    /// A directory with a file per credential (accessKeyID, secretAccessKey …), as a Secret is mounted [default: the identity that the
+    /// platform gives, or the environment that the store's own tools read].
+    #[arg(long, value_name = "DIR", help_heading = "Store")]
+    credentials: Option<PathBuf>,
+    /// The key that backups are encrypted with: 32 bytes, raw or in base64.
+    #[arg(long, value_name = "FILE", help_heading = "Store")]
+    key_file: Option<PathBuf>,
+}
+
+impl Place {
+    pub(super) fn open(&self) -> Result<Store> {
+        let target = Target {
+            url: self.url.clone(),
+            endpoint: self.endpoint.clone(),
+            region: self.region.clone(),
+            virtual_host_style: self.virtual_host_style,
+            server_side_encryption: self.server_side_encryption.clone(),
+            kms_key: self.kms_key.clone(),
+            ca_file: self.ca_file.clone(),
+            credentials: self.credentials.clone(),
+        };
+        Ok(target.open()?)
+    }
+
+    pub(super) fn key(&self) -> Result<Option<Key>> {
+        let Some(file) = &self.key_file else { return Ok(None) };
+        let key = Key::parse(&read(file)?).with_context(|| format!("{}", file.display()))?;
+        Ok(Some(key))
+    }
+}

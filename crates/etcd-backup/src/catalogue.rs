@@ -1,0 +1,84 @@
+//! What backups there are, without Kubernetes: the store alone knows.
+
+use futures::{StreamExt as _, stream};
+use jiff::{Timestamp, ToSpan as _};
+
+use crate::{
+    Manifest, Result, Store, manifest,
+    retention::{Backup, Policy},
+    store::Found,
+};
+
+/// Manifests that are read at once.
+const AT_ONCE: usize = 8;
+/// How long the rest of an attempt is left alone: it may still be going on.
+const ABANDONED_AFTER_HOURS: i64 = 24;
+
+/// A directory of the store.
+#[derive(Debug)]
+pub enum Entry {
+    Backup(Box<Manifest>, Found),
+    /// No manifest: an attempt that goes on, or that ended in the middle.
+    Unfinished(Found),
+    /// A manifest that cannot be read. It is shown, and never removed by itself.
+    Unreadable(Found, crate::Error),
+}
+
+/// Everything below the place, newest backup first, then what is none.
+pub async fn list(store: &Store) -> Result<Vec<Entry>> {
+    let found = store.found().await?;
+    let mut entries: Vec<Entry> =
+        stream::iter(found.into_iter().map(|found| entry(store, found))).buffered(AT_ONCE).collect().await;
+    entries.sort_by_key(|entry| match entry {
+        Entry::Backup(manifest, _) => (0, std::cmp::Reverse(manifest.taken_at)),
+        Entry::Unfinished(found) => (1, std::cmp::Reverse(found.newest)),
+        Entry::Unreadable(found, _) => (2, std::cmp::Reverse(found.newest)),
+    });
+    Ok(entries)
+}
+
+async fn entry(store: &Store, found: Found) -> Entry {
+    if !found.objects.iter().any(|object| object == manifest::OBJECT) {
+        return Entry::Unfinished(found);
+    }
+    match store.manifest(&found.id).await {
+        Ok(Some(manifest)) if found.objects.contains(&manifest.stored.object) => {
+            Entry::Backup(Box::new(manifest), found)
+        }
+        Ok(Some(manifest)) => {
+            let why = format!("its object {} is missing", manifest.stored.object);
+            let id = found.id.clone();
+            Entry::Unreadable(found, crate::Error::Manifest { id, why })
+        }
+        Ok(None) => Entry::Unfinished(found),
+        Err(error) => Entry::Unreadable(found, error),
+    }
+}
+
+/// What may go: what the policy of this cluster does not want, and what was left of attempts long ago. Backups of other clusters stay.
+pub fn superfluous<'a>(
+    entries: &'a [Entry],
+    cluster_uid: &str,
+    policy: &Policy,
+    now: Timestamp,
+) -> Vec<&'a Found> {
+    let ours: Vec<Backup> = entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Backup(manifest, _) if manifest.cluster.uid == cluster_uid => {
+                Some(Backup { id: manifest.id.clone(), taken_at: manifest.taken_at, good: true })
+            }
+            _ => None,
+        })
+        .collect();
+    let gone = policy.superfluous(&ours, now);
+    let abandoned = now.checked_sub(ABANDONED_AFTER_HOURS.hours()).unwrap_or(Timestamp::MIN);
+    entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Backup(_, found) => gone.contains(&found.id).then_some(found),
+            Entry::Unfinished(found) => (found.newest < abandoned).then_some(found),
+            Entry::Unreadable(..) => None,
+        })
+        .collect()
+}

@@ -1,0 +1,283 @@
+//! etcd's snapshot into the store: checked, compressed, sealed and hashed on one thread while parts of it are on their way.
+//!
+//! The store's own word that it has a part is not believed: in the end the object is read back and hashed. Only then the manifest is written.
+
+use std::io::{self, Write};
+
+use bytes::{Bytes, BytesMut};
+use futures::{Stream, StreamExt as _, TryStreamExt as _, stream::FuturesUnordered};
+use jiff::Timestamp;
+use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
+use tokio::sync::mpsc;
+
+use crate::{
+    Error, Key, Manifest, Result, Sha256, Store,
+    manifest::{Cluster, Compression, Database, Encryption, FORMAT, Revisions, Stored},
+    seal::{self, Sealer},
+    sha256::Hasher,
+    snapshot::{Check, Snapshot},
+};
+
+/// What is uploaded at once. S3 wants at least 5 MiB, and at most 10,000 of them: 80 GB, ten times what etcd holds.
+pub const PART: usize = 8 << 20;
+/// How many are on their way at once; as many again may wait, and one is being filled.
+const IN_FLIGHT: usize = 3;
+const WAITING: usize = 1;
+/// Chunks of etcd that wait to be compressed. They are of 32 KiB or less.
+const CHUNKS: usize = 64;
+/// zstd's own default: the best compression that keeps up with etcd on one core.
+const LEVEL: i32 = 3;
+
+/// What is known of a snapshot before it comes.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The backup's name in the store.
+    pub id: String,
+    pub producer: String,
+    pub cluster: Cluster,
+    pub etcd_version: String,
+    pub taken_at: Timestamp,
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Of the database, taken from etcd.
+    pub read: u64,
+    /// Of what is stored, accepted by the store.
+    pub written: u64,
+}
+
+/// Stores the snapshot that comes as `chunks`. `revisions` is asked when the stream has ended. An attempt that fails leaves nothing that
+/// could be taken for a backup.
+///
+/// A backup of this name that is already there is the result of an earlier attempt whose word was lost: it is returned, nothing is stored.
+pub async fn save<E: std::fmt::Display>(
+    store: &Store,
+    about: About,
+    key: Option<&Key>,
+    chunks: impl Stream<Item = Result<Bytes, E>>,
+    revisions: impl AsyncFnOnce() -> Result<Revisions>,
+    progress: impl Fn(Progress) + Send + Sync,
+) -> Result<Manifest> {
+    if let Some(earlier) = store.manifest(&about.id).await? {
+        return match earlier.cluster.uid == about.cluster.uid {
+            true => Ok(earlier),
+            false => Err(Error::Manifest {
+                id: about.id,
+                why: format!(
+                    "the name is taken by a backup of {}/{}",
+                    earlier.cluster.namespace, earlier.cluster.name
+                ),
+            }),
+        };
+    }
+    let object = if key.is_some() { "snapshot.zst.sealed" } else { "snapshot.zst" };
+    let (snapshot, stored) = upload(store, &about.id, object, key, chunks, &progress).await?;
+    let revision = revisions().await?;
+    let read = read_back(store, &about.id, object).await?;
+    if read != stored.sha256 {
+        let path = store.path(&about.id, object);
+        store.remove_object(&about.id, object).await?;
+        return Err(Error::Lied {
+            location: store.location().to_owned(),
+            object: path.to_string(),
+            written: stored.sha256,
+            read,
+        });
+    }
+    let manifest = Manifest {
+        format: FORMAT.to_owned(),
+        id: about.id,
+        producer: about.producer,
+        taken_at: about.taken_at,
+        cluster: about.cluster,
+        etcd_version: about.etcd_version,
+        revision,
+        database: Database { bytes: snapshot.bytes, sha256: snapshot.sha256 },
+        stored: Stored {
+            object: object.to_owned(),
+            bytes: stored.bytes,
+            sha256: stored.sha256,
+            compression: Compression::Zstd,
+            encryption: key.map(|key| Encryption { scheme: seal::SCHEME.to_owned(), key_id: key.id() }),
+        },
+    };
+    store.write_manifest(&manifest).await?;
+    Ok(manifest)
+}
+
+/// Hash and length of the object as it was sent.
+struct Sent {
+    bytes: u64,
+    sha256: Sha256,
+}
+
+async fn upload<E: std::fmt::Display>(
+    store: &Store,
+    id: &str,
+    object: &str,
+    key: Option<&Key>,
+    chunks: impl Stream<Item = Result<Bytes, E>>,
+    progress: &(impl Fn(Progress) + Send + Sync),
+) -> Result<(Snapshot, Sent)> {
+    let path = store.path(id, object);
+    let mut upload = store.objects().put_multipart(&path).await.map_err(store.failed("write", &path))?;
+    let done = pump(store, &path, upload.as_mut(), key.cloned(), chunks, progress).await;
+    if done.is_err() {
+        // The parts would be paid for until somebody finds them. That this fails, too, changes nothing.
+        let _ = upload.abort().await;
+        return done;
+    }
+    upload.complete().await.map_err(store.failed("write", &path))?;
+    done
+}
+
+/// Chunks to the packing thread, parts from it to the store, both at once.
+async fn pump<E: std::fmt::Display>(
+    store: &Store,
+    path: &object_store::path::Path,
+    upload: &mut dyn MultipartUpload,
+    key: Option<Key>,
+    chunks: impl Stream<Item = Result<Bytes, E>>,
+    progress: &(impl Fn(Progress) + Send + Sync),
+) -> Result<(Snapshot, Sent)> {
+    let (to_pack, unpacked) = mpsc::channel::<Bytes>(CHUNKS);
+    let (packed, mut parts) = mpsc::channel::<Bytes>(WAITING);
+    let packing = tokio::task::spawn_blocking(move || pack(unpacked, packed, key.as_ref()));
+    let so_far = std::sync::Mutex::new(Progress::default());
+    let told = |change: &dyn Fn(&mut Progress)| {
+        let mut so_far = so_far.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        change(&mut so_far);
+        progress(*so_far);
+    };
+
+    let feed = async {
+        let mut chunks = std::pin::pin!(chunks);
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|error| Error::Etcd(error.to_string()))?;
+            told(&|so_far| so_far.read += chunk.len() as u64);
+            // Refused when packing has failed; its result says why.
+            if to_pack.send(chunk).await.is_err() {
+                break;
+            }
+        }
+        drop(to_pack);
+        Ok::<_, Error>(())
+    };
+    let drain = async {
+        let mut on_the_way = FuturesUnordered::new();
+        while let Some(part) = parts.recv().await {
+            if on_the_way.len() == IN_FLIGHT {
+                on_the_way.try_next().await.map_err(store.failed("write", path))?;
+            }
+            let bytes = part.len() as u64;
+            let put = upload.put_part(PutPayload::from_bytes(part));
+            let told = &told;
+            on_the_way.push(async move { put.await.inspect(|()| told(&|so_far| so_far.written += bytes)) });
+        }
+        on_the_way.try_collect::<()>().await.map_err(store.failed("write", path))
+    };
+    // The stream's own error first: packing only sees that it ended early.
+    let (fed, drained) = futures::join!(feed, drain);
+    let packed = packing.await.map_err(|_| Error::Stopped)?;
+    fed?;
+    drained?;
+    packed
+}
+
+/// Everything that costs time of a processor.
+fn pack(
+    mut chunks: mpsc::Receiver<Bytes>,
+    parts: mpsc::Sender<Bytes>,
+    key: Option<&Key>,
+) -> Result<(Snapshot, Sent)> {
+    let gone = |_: io::Error| Error::Stopped;
+    let mut check = Check::default();
+    let parts = Parts { to: parts, part: BytesMut::with_capacity(PART), hash: Hasher::default(), bytes: 0 };
+    let sink = match key {
+        None => Sink::Plain(parts),
+        Some(key) => Sink::Sealed(Box::new(Sealer::new(parts, key).map_err(gone)?)),
+    };
+    let mut zstd = zstd::Encoder::new(sink, LEVEL).map_err(gone)?;
+    while let Some(chunk) = chunks.blocking_recv() {
+        check.push(&chunk);
+        zstd.write_all(&chunk).map_err(gone)?;
+    }
+    // Before the last part is sent: what is not whole is never completed.
+    let snapshot = check.finish().map_err(Error::Source)?;
+    let parts = match zstd.finish().map_err(gone)? {
+        Sink::Plain(parts) => parts,
+        Sink::Sealed(sealer) => sealer.finish().map_err(gone)?,
+    };
+    Ok((snapshot, parts.finish().map_err(gone)?))
+}
+
+enum Sink {
+    Plain(Parts),
+    Sealed(Box<Sealer<Parts>>),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(parts) => parts.write(bytes),
+            Self::Sealed(sealer) => sealer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Cuts what is written into parts of one length (some stores insist), and hashes all of it.
+struct Parts {
+    to: mpsc::Sender<Bytes>,
+    part: BytesMut,
+    hash: Hasher,
+    bytes: u64,
+}
+
+impl Parts {
+    fn send(&mut self) -> io::Result<()> {
+        let part = std::mem::replace(&mut self.part, BytesMut::with_capacity(PART));
+        self.to.blocking_send(part.freeze()).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+
+    fn finish(mut self) -> io::Result<Sent> {
+        if !self.part.is_empty() {
+            self.send()?;
+        }
+        Ok(Sent { bytes: self.bytes, sha256: self.hash.finish() })
+    }
+}
+
+impl Write for Parts {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.get(..PART - self.part.len()).unwrap_or(bytes);
+        self.hash.update(taken);
+        self.part.extend_from_slice(taken);
+        self.bytes += taken.len() as u64;
+        if self.part.len() == PART {
+            self.send()?;
+        }
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The hash of what the store gives back.
+async fn read_back(store: &Store, id: &str, object: &str) -> Result<Sha256> {
+    let path = store.path(id, object);
+    let mut stream =
+        store.objects().get(&path).await.map_err(store.failed("read back", &path))?.into_stream();
+    let mut hash = Hasher::default();
+    while let Some(chunk) = stream.try_next().await.map_err(store.failed("read back", &path))? {
+        hash.update(&chunk);
+    }
+    Ok(hash.finish())
+}

@@ -1,0 +1,370 @@
+//! Where backups are: an object store, or a directory. Opened from plain settings; every error names the place.
+//!
+//! Credentials come from files (a mounted Secret), never from arguments or the environment of our making. Without files the store's own chain
+//! of workload identity is followed: a token that the platform mounts, or the machine's metadata service.
+
+use std::{
+    fs, io,
+    path::{Path as File, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::TryStreamExt as _;
+use object_store::{
+    BackoffConfig, Certificate, ClientOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
+    PutPayload, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+    azure::MicrosoftAzureBuilder,
+    gcp::GoogleCloudStorageBuilder,
+    local::LocalFileSystem,
+    path::Path,
+};
+
+use crate::{
+    Error, Result,
+    error::of_store,
+    manifest::{self, Manifest},
+};
+
+/// A place, as a resource or a command line describes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Target {
+    /// `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, or `file:///directory`.
+    pub url: String,
+    /// The server of an S3-compatible store. Without it, AWS.
+    pub endpoint: Option<String>,
+    pub region: Option<String>,
+    /// Bucket in the host's name instead of the path. AWS wants it, most others do not.
+    pub virtual_host_style: bool,
+    /// Server-side encryption: `AES256`, or `aws:kms` with a key.
+    pub server_side_encryption: Option<String>,
+    pub kms_key: Option<String>,
+    /// A file with the authorities of the store's certificate, in PEM.
+    pub ca_file: Option<PathBuf>,
+    /// A directory with one file per credential, as a Secret is mounted; see [`CREDENTIALS`].
+    pub credentials: Option<PathBuf>,
+}
+
+/// The keys of a Secret with credentials, by kind of store. Those with `true` must be there when a Secret is given.
+pub const CREDENTIALS: &[(Kind, &str, bool)] = &[
+    (Kind::S3, "accessKeyID", true),
+    (Kind::S3, "secretAccessKey", true),
+    (Kind::S3, "sessionToken", false),
+    (Kind::Gcs, "serviceAccount", true),
+    (Kind::Azure, "accountName", true),
+    (Kind::Azure, "accountKey", true),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    S3,
+    Gcs,
+    Azure,
+    Directory,
+}
+
+/// The schemes, in the order in which an error names them.
+const SCHEMES: &[(&str, Kind)] =
+    &[("s3://", Kind::S3), ("gs://", Kind::Gcs), ("az://", Kind::Azure), ("file://", Kind::Directory)];
+
+/// An open place.
+#[derive(Debug, Clone)]
+pub struct Store {
+    objects: Arc<dyn ObjectStore>,
+    prefix: Path,
+    location: String,
+}
+
+/// What is below a place: directories of backups, with the names of their objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    pub id: String,
+    pub objects: Vec<String>,
+    pub newest: jiff::Timestamp,
+}
+
+impl Target {
+    /// What kind of store it is, and bucket and prefix.
+    fn parts(&self) -> Result<(Kind, &str, &str)> {
+        let found = SCHEMES.iter().find_map(|(scheme, kind)| Some((*kind, self.url.strip_prefix(scheme)?)));
+        let Some((kind, rest)) = found else {
+            let schemes: Vec<&str> = SCHEMES.iter().map(|(scheme, _)| *scheme).collect();
+            return Err(self.wrong(
+                "it is none of the stores that are known",
+                &format!("It must begin with one of {}", schemes.join(", ")),
+            ));
+        };
+        if kind == Kind::Directory {
+            return match rest.starts_with('/') {
+                true => Ok((kind, rest, "")),
+                false => Err(self
+                    .wrong("the directory is not absolute", "Write file:///directory, with three slashes")),
+            };
+        }
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        match bucket.is_empty() {
+            true => Err(self.wrong("it names no bucket", "Write the bucket's name after the scheme")),
+            false => Ok((kind, bucket, prefix)),
+        }
+    }
+
+    pub fn open(&self) -> Result<Store> {
+        let (kind, bucket, prefix) = self.parts()?;
+        let prefix = Path::parse(prefix.trim_matches('/'))
+            .map_err(|error| self.wrong(&format!("its path is not valid ({error})"), "Use plain names"))?;
+        let built = match kind {
+            Kind::S3 => self.s3(bucket),
+            Kind::Gcs => self.gcs(bucket),
+            Kind::Azure => self.azure(bucket),
+            Kind::Directory => self.directory(bucket),
+        };
+        Ok(Store { objects: built?, prefix, location: self.url.clone() })
+    }
+
+    fn s3(&self, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
+        let mut builder = AmazonS3Builder::from_env()
+            .with_bucket_name(bucket)
+            .with_region(self.region.as_deref().unwrap_or("us-east-1"))
+            .with_virtual_hosted_style_request(self.virtual_host_style)
+            .with_retry(retry())
+            .with_client_options(self.client()?);
+        if let Some(endpoint) = &self.endpoint {
+            builder = builder.with_endpoint(endpoint);
+        }
+        if let Some(encryption) = &self.server_side_encryption {
+            let key = "aws_server_side_encryption".parse::<AmazonS3ConfigKey>();
+            let key = key.map_err(|error| self.wrong(&error.to_string(), "This is a mistake of Capstan"))?;
+            builder = builder.with_config(key, encryption);
+        }
+        if let Some(key) = &self.kms_key {
+            builder = builder.with_sse_kms_encryption(key);
+        }
+        if self.credentials.is_some() {
+            builder = builder
+                .with_access_key_id(self.credential("accessKeyID")?)
+                .with_secret_access_key(self.credential("secretAccessKey")?);
+            if let Some(token) = self.optional("sessionToken")? {
+                builder = builder.with_token(token);
+            }
+        }
+        Ok(Arc::new(builder.build().map_err(|error| self.unusable(&error))?))
+    }
+
+    fn gcs(&self, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
+        let mut builder = GoogleCloudStorageBuilder::from_env()
+            .with_bucket_name(bucket)
+            .with_retry(retry())
+            .with_client_options(self.client()?);
+        if self.credentials.is_some() {
+            builder = builder.with_service_account_key(self.credential("serviceAccount")?);
+        }
+        Ok(Arc::new(builder.build().map_err(|error| self.unusable(&error))?))
+    }
+
+    fn azure(&self, container: &str) -> Result<Arc<dyn ObjectStore>> {
+        let mut builder = MicrosoftAzureBuilder::from_env()
+            .with_container_name(container)
+            .with_retry(retry())
+            .with_client_options(self.client()?);
+        if let Some(endpoint) = &self.endpoint {
+            builder = builder.with_endpoint(endpoint.clone());
+        }
+        if self.credentials.is_some() {
+            builder = builder
+                .with_account(self.credential("accountName")?)
+                .with_access_key(self.credential("accountKey")?);
+        }
+        Ok(Arc::new(builder.build().map_err(|error| self.unusable(&error))?))
+    }
+
+    fn directory(&self, directory: &str) -> Result<Arc<dyn ObjectStore>> {
+        let missing = |error: object_store::Error| {
+            self.wrong(&format!("the directory cannot be used ({error})"), "Is the volume mounted there?")
+        };
+        Ok(Arc::new(LocalFileSystem::new_with_prefix(directory).map_err(missing)?.with_fsync(true)))
+    }
+
+    fn client(&self) -> Result<ClientOptions> {
+        let plain = self.endpoint.as_deref().is_some_and(|endpoint| endpoint.starts_with("http://"));
+        let mut options = ClientOptions::new()
+            .with_allow_http(plain)
+            // Our image has no certificates of authorities; without TLS none are missed.
+            .with_no_system_certificates(plain || self.ca_file.is_some())
+            .with_connect_timeout(Duration::from_secs(5))
+            .with_read_timeout(Duration::from_secs(30))
+            .with_timeout(Duration::from_secs(300));
+        if let Some(file) = &self.ca_file {
+            let text = self.read(file)?;
+            let certificates = Certificate::from_pem_bundle(&text).map_err(|error| self.unusable(&error))?;
+            options = certificates.into_iter().fold(options, ClientOptions::with_root_certificate);
+        }
+        Ok(options)
+    }
+
+    fn credential(&self, key: &'static str) -> Result<String> {
+        self.optional(key)?.ok_or_else(|| {
+            self.wrong(
+                &format!("the Secret with its credentials has no key {key}"),
+                "Add it, or give no Secret to use the workload's identity",
+            )
+        })
+    }
+
+    fn optional(&self, key: &str) -> Result<Option<String>> {
+        let Some(file) = self.credentials.as_ref().map(|directory| directory.join(key)) else {
+            return Ok(None);
+        };
+        match fs::read_to_string(&file) {
+            Ok(text) => Ok(Some(text.trim().to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                Err(self
+                    .wrong(&format!("{} cannot be read ({error})", file.display()), "Is the Secret mounted?"))
+            }
+        }
+    }
+
+    fn read(&self, file: &File) -> Result<Vec<u8>> {
+        fs::read(file).map_err(|error| {
+            self.wrong(&format!("{} cannot be read ({error})", file.display()), "Is it mounted?")
+        })
+    }
+
+    fn wrong(&self, what: &str, todo: &str) -> Error {
+        Error::Target { location: self.url.clone(), what: what.to_owned(), todo: todo.to_owned() }
+    }
+
+    fn unusable(&self, error: &object_store::Error) -> Error {
+        self.wrong(
+            &format!("its settings cannot be used ({error})"),
+            "For https, name the file with the authorities' certificates",
+        )
+    }
+}
+
+/// A store that is down for seconds is waited for; a Job that is tried again waits for longer.
+fn retry() -> RetryConfig {
+    RetryConfig {
+        max_retries: 5,
+        retry_timeout: Duration::from_secs(60),
+        backoff: BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() },
+    }
+}
+
+impl Store {
+    /// Any store, below a prefix; for tests with one that fails.
+    pub fn over(objects: Arc<dyn ObjectStore>, prefix: &str, location: &str) -> Self {
+        Self { objects, prefix: Path::from(prefix), location: location.to_owned() }
+    }
+
+    pub fn location(&self) -> &str {
+        &self.location
+    }
+
+    pub(crate) fn objects(&self) -> &Arc<dyn ObjectStore> {
+        &self.objects
+    }
+
+    pub(crate) fn path(&self, id: &str, object: &str) -> Path {
+        self.prefix.clone().join(id).join(object)
+    }
+
+    pub(crate) fn failed(
+        &self,
+        action: &'static str,
+        object: &Path,
+    ) -> impl FnOnce(object_store::Error) -> Error {
+        let (location, object) = (self.location.clone(), object.to_string());
+        move |error| of_store(&location, action, &object, &error)
+    }
+
+    /// The manifest of a backup; `None` when there is none, which means that there is no backup.
+    pub async fn manifest(&self, id: &str) -> Result<Option<Manifest>> {
+        let path = self.path(id, manifest::OBJECT);
+        let text = match self.objects.get(&path).await {
+            Ok(found) => found.bytes().await.map_err(self.failed("read", &path))?,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(self.failed("read", &path)(error)),
+        };
+        Manifest::parse(id, &text).map(Some)
+    }
+
+    /// Makes a backup of what was stored. Never over another one: two attempts at the same name do not mix.
+    pub(crate) async fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
+        let path = self.path(&manifest.id, manifest::OBJECT);
+        let payload = PutPayload::from_bytes(Bytes::from(manifest.text()));
+        let only_new = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        self.objects.put_opts(&path, payload, only_new).await.map_err(self.failed("write", &path))?;
+        Ok(())
+    }
+
+    /// Every directory below the place, in the order of their names.
+    pub async fn found(&self) -> Result<Vec<Found>> {
+        let listed: Vec<_> = self
+            .objects
+            .list(Some(&self.prefix))
+            .try_collect()
+            .await
+            .map_err(self.failed("list", &self.prefix))?;
+        let mut found = std::collections::BTreeMap::<String, Found>::new();
+        for meta in listed {
+            let Some(mut below) = meta.location.prefix_match(&self.prefix) else { continue };
+            let (Some(id), Some(object), None) = (below.next(), below.next(), below.next()) else { continue };
+            let newest = jiff::Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or_default();
+            let id = id.as_ref().to_owned();
+            let entry = found.entry(id.clone()).or_insert(Found { id, objects: Vec::new(), newest });
+            entry.objects.push(object.as_ref().to_owned());
+            entry.newest = entry.newest.max(newest);
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// Removes a backup, its manifest first: what is left after an interruption is not taken for a backup.
+    pub async fn remove(&self, found: &Found) -> Result<()> {
+        let (manifests, others): (Vec<_>, Vec<_>) =
+            found.objects.iter().partition(|object| *object == manifest::OBJECT);
+        for object in manifests.into_iter().chain(others) {
+            self.remove_object(&found.id, object).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn remove_object(&self, id: &str, object: &str) -> Result<()> {
+        let path = self.path(id, object);
+        match self.objects.delete(&path).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.failed("delete", &path)(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        Target { url: url.to_owned(), ..Target::default() }.open().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_is_refused_with_what_to_write() {
+        assert!(refused("ftp://backups").contains("one of s3://, gs://, az://, file://"));
+        assert!(refused("s3:///prefix").contains("names no bucket"));
+        assert!(refused("file://backups").contains("three slashes"));
+        assert!(refused("file:///nowhere/at/all").contains("Is the volume mounted"));
+    }
+
+    #[test]
+    fn a_secret_without_the_key_is_named() {
+        let empty = tempfile::tempdir().unwrap();
+        let target = Target {
+            url: "s3://bucket/prefix".to_owned(),
+            endpoint: Some("http://127.0.0.1:9".to_owned()),
+            credentials: Some(empty.path().to_owned()),
+            ..Target::default()
+        };
+        assert!(target.open().unwrap_err().to_string().contains("has no key accessKeyID"));
+    }
+}

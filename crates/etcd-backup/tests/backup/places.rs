@@ -1,0 +1,124 @@
+//! The same in every place.
+
+use std::fs;
+
+use etcd_backup::{Store, Target, catalogue, retention::Policy, seal};
+use jiff::{Timestamp, ToSpan as _};
+
+use super::{large, listed, loaded, refusal, save_whole};
+
+/// A place, and what keeps it there.
+struct Place {
+    store: Store,
+    _directory: tempfile::TempDir,
+}
+
+fn directory() -> Place {
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", directory.path().display());
+    Place { store: Target { url, ..Target::default() }.open().unwrap(), _directory: directory }
+}
+
+/// The machine's time, which files have: that of the newest object.
+fn machine_time(entries: &[catalogue::Entry]) -> Timestamp {
+    let newest = entries.iter().map(|entry| match entry {
+        catalogue::Entry::Backup(_, found)
+        | catalogue::Entry::Unfinished(found)
+        | catalogue::Entry::Unreadable(found, _) => found.newest,
+    });
+    newest.max().unwrap()
+}
+
+async fn s3() -> Place {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, credentials) = (directory.path().join("root"), directory.path().join("credentials"));
+    fs::create_dir_all(root.join("backups")).unwrap();
+    fs::create_dir_all(&credentials).unwrap();
+    fs::write(credentials.join("accessKeyID"), "key\n").unwrap();
+    fs::write(credentials.join("secretAccessKey"), "secret\n").unwrap();
+    let (address, _server) = s3::serve(root, "127.0.0.1:0".parse().unwrap(), "key", "secret").await.unwrap();
+    let target = Target {
+        url: "s3://backups/of/db".to_owned(),
+        endpoint: Some(format!("http://{address}")),
+        credentials: Some(credentials),
+        ..Target::default()
+    };
+    Place { store: target.open().unwrap(), _directory: directory }
+}
+
+#[tokio::test]
+async fn a_backup_comes_back_byte_for_byte() {
+    let key = seal::example_key("a");
+    let snapshot = large();
+    for Place { store, _directory } in [directory(), s3().await] {
+        for (id, key) in [("plain", None), ("sealed", Some(&key))] {
+            let manifest = save_whole(&store, id, key, &snapshot).await.unwrap();
+            assert_eq!(manifest.database.bytes, snapshot.len() as u64 - 32);
+            assert_eq!(store.manifest(id).await.unwrap().unwrap(), manifest);
+            assert!(loaded(&store, &manifest, key).await.unwrap() == snapshot);
+        }
+        assert_eq!(listed(&store).await, ["plain 9216000", "sealed 9216000"]);
+    }
+}
+
+#[tokio::test]
+async fn an_attempt_whose_word_was_lost_is_recognised() {
+    let Place { store, _directory } = s3().await;
+    let first = save_whole(&store, "nightly", None, &large()).await.unwrap();
+    // The second attempt's snapshot is another one; it is not taken.
+    let again = save_whole(&store, "nightly", None, b"not even a snapshot").await.unwrap();
+    assert_eq!(first, again);
+}
+
+#[tokio::test]
+async fn the_wrong_key_and_no_key_are_named() {
+    let Place { store, _directory } = directory();
+    let (right, wrong) = (seal::example_key("a"), seal::example_key("b"));
+    let manifest = save_whole(&store, "sealed", Some(&right), &large()).await.unwrap();
+    assert!(refusal(loaded(&store, &manifest, None).await).contains("no key is given"));
+    let said = refusal(loaded(&store, &manifest, Some(&wrong)).await);
+    assert!(said.contains(&right.id()) && said.contains(&wrong.id()), "{said}");
+}
+
+#[tokio::test]
+async fn a_bucket_that_is_not_there_and_wrong_credentials_are_told_apart() {
+    let Place { store: _, _directory: directory } = s3().await;
+    let (root, credentials) = (directory.path().join("root"), directory.path().join("credentials"));
+    let (address, _server) = s3::serve(root, "127.0.0.1:0".parse().unwrap(), "key", "secret").await.unwrap();
+    let target = Target {
+        url: "s3://nowhere".to_owned(),
+        endpoint: Some(format!("http://{address}")),
+        credentials: Some(credentials.clone()),
+        ..Target::default()
+    };
+    let said = refusal(save_whole(&target.open().unwrap(), "a", None, &large()).await);
+    assert!(said.contains("s3://nowhere") && said.contains("does it exist"), "{said}");
+
+    fs::write(credentials.join("secretAccessKey"), "another").unwrap();
+    let target = Target { url: "s3://backups".to_owned(), ..target };
+    let said = refusal(save_whole(&target.open().unwrap(), "a", None, &large()).await);
+    assert!(said.contains("credentials"), "{said}");
+}
+
+#[tokio::test]
+async fn what_the_policy_does_not_want_goes_manifest_first() {
+    let Place { store, _directory } = directory();
+    for id in ["one", "two", "three"] {
+        save_whole(&store, id, None, &large()).await.unwrap();
+    }
+    let entries = catalogue::list(&store).await.unwrap();
+    let now = Timestamp::from_second(1_795_000_100).unwrap();
+    let policy = Policy { last: Some(1), ..Policy::default() };
+    let gone = catalogue::superfluous(&entries, "uid-1", &policy, now);
+    assert_eq!(gone.len(), 2);
+    assert!(catalogue::superfluous(&entries, "another cluster", &policy, now).is_empty());
+    // Interrupted after the manifest: the rest is no backup, and goes when nobody can be at it any more.
+    let first = gone.first().unwrap();
+    fs::remove_file(_directory.path().join(&first.id).join("manifest.json")).unwrap();
+    let entries = catalogue::list(&store).await.unwrap();
+    let rest =
+        catalogue::superfluous(&entries, "uid-1", &Policy::default(), machine_time(&entries) + 48.hours());
+    assert_eq!(rest.len(), 1);
+    store.remove(rest.first().unwrap()).await.unwrap();
+    assert_eq!(listed(&store).await.len(), 2);
+}
