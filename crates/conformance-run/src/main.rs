@@ -16,6 +16,10 @@ const ANSWERERS: &[Answerer] = &[
     (prometheus_workloads::conformance::AREAS, prometheus_workloads::conformance::answer),
 ];
 
+/// Where a crate does not follow upstream, on purpose; the other crates do everywhere.
+const DEPARTURES: &[&[(&str, &str)]] =
+    &[prometheus_admission::conformance::DEPARTURES, prometheus_rules::conformance::DEPARTURES];
+
 /// Puts recorded cases to our code: a row per area, then `N passed, M failed`.
 #[derive(Debug, Parser)]
 struct Options {
@@ -36,13 +40,18 @@ fn main() -> Result<ExitCode> {
     let Options { dir, area, case, differences } = Options::parse();
     let mut report = conformance::run(&dir, ANSWERERS, &Only::new(area, case))?;
     report.count_unanswered_as_failed();
+    let departures = DEPARTURES.concat();
+    let departed = report.depart(&departures);
     ensure!(report.passed() + report.failed() > 0, "no case was selected: check --area and --case");
-    print(&report, differences);
+    print(&report, &departed, differences);
     Ok(if report.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 #[expect(clippy::print_stdout, reason = "what the program is for")]
-fn print(report: &Report, differences: bool) {
+fn print(report: &Report, departed: &[&(&str, &str)], differences: bool) {
+    for (case, why) in departed {
+        println!("DEPARTS {case}: {why}");
+    }
     for failure in report.failures() {
         if differences {
             println!("{failure}\n");

@@ -72,6 +72,20 @@ impl Report {
         }
     }
 
+    /// Takes the departures out of the failures: those that were met, to be shown.
+    pub fn depart<'a>(&mut self, departures: &'a [(&'a str, &'a str)]) -> Vec<&'a (&'a str, &'a str)> {
+        let (mut met, areas) = (Vec::new(), &mut self.areas);
+        self.failures.retain(|failure| {
+            let Some(departure) = departures.iter().find(|(case, _)| failure.is(case)) else { return true };
+            met.push(departure);
+            if let Some(row) = areas.get_mut(&failure.area) {
+                row.failed = row.failed.saturating_sub(1);
+            }
+            false
+        });
+        met
+    }
+
     /// The failures that `departures` do not name, and the departures that no longer fail.
     #[must_use]
     pub fn unexpected(&self, departures: &[(&str, &str)]) -> Vec<String> {

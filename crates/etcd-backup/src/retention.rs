@@ -18,6 +18,9 @@ pub struct Policy {
     pub yearly: u32,
 }
 
+/// What names a day, a week, a month or a year.
+type Period = fn(&Zoned) -> (i16, i16);
+
 /// A backup as far as this matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Backup {
@@ -65,7 +68,7 @@ impl Policy {
             .collect()
     }
 
-    fn periods(&self) -> [(u32, fn(&Zoned) -> (i16, i16)); 4] {
+    fn periods(&self) -> [(u32, Period); 4] {
         [
             (self.daily, |at| (at.year(), at.day_of_year())),
             (self.weekly, |at| {

@@ -104,7 +104,7 @@ impl Giver {
                 Err(_) => Err(format!("nothing came for {} s", SILENCE.as_secs())),
                 Ok(None) => return None,
                 Ok(Some(Err(status))) => Err(status.message().to_owned()),
-                Ok(Some(Ok(part))) => Ok(Bytes::from(part.blob)),
+                Ok(Some(Ok(part))) => Ok(part.blob),
             };
             Some((chunk, stream))
         })

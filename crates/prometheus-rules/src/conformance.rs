@@ -68,6 +68,16 @@ impl From<PromqlOptions> for promql::Options {
     }
 }
 
+const PARAMETERS: &str = "upstream leaves selectors in the parameter of an aggregation alone, so that a tenant sees \
+                          other namespaces; we confine them, too";
+
+/// Cases in which we do not follow upstream, and why: `area: case`.
+pub const DEPARTURES: &[(&str, &str)] = &[
+    ("namespace-label-rules: promql/aggregators/086", PARAMETERS),
+    ("namespace-label-rules: promql/aggregators/087", PARAMETERS),
+    ("namespace-label-rules: promql/aggregators/089", PARAMETERS),
+];
+
 /// The answer to a case of one of [`AREAS`].
 pub fn answer(area: &str, input: &Value) -> Result<Value, String> {
     let mut case = Case::deserialize(input).map_err(|error| error.to_string())?;

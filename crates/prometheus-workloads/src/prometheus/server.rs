@@ -142,7 +142,7 @@ fn compaction_arguments(spec: &PrometheusSpec, compaction: Compaction, arguments
             arguments.value("storage.tsdb.min-block-duration", size);
         }
         Compaction::AfterUpload => {
-            arguments.value("storage.tsdb.delay-compact-file.path", join(DATA, UPLOADED))
+            arguments.value("storage.tsdb.delay-compact-file.path", join(DATA, UPLOADED));
         }
     }
     // Blocks that came out of order overlap, and would be compacted nevertheless (prometheus-operator#6829).
