@@ -29,4 +29,4 @@ pub use campaign::{Campaign, Extent, Finding};
 pub use fault::{AtCall, Injected, NoSuchFault};
 pub use rights::asked;
 pub use scenario::{Operator, Scenario, Step};
-pub use world::{OPERATOR, Run, run};
+pub use world::{OPERATOR, Run, pass, run};

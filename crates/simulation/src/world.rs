@@ -1,6 +1,6 @@
 //! One run: a server, an operator that may crash, the steps of a user, and one fault, all in virtual time.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use apiserver::{Change, Dump, Plan, Recorded, Server, Verb};
 use tokio::task::JoinHandle;
@@ -12,6 +12,11 @@ use crate::{
 
 /// The operator's name at the server.
 pub const OPERATOR: &str = "operator";
+
+/// Lets time pass in a scenario; it is virtual, and costs nothing.
+pub async fn pass(time: Duration) {
+    tokio::time::sleep(time).await;
+}
 
 /// A world that is not at rest after so many times what it takes to be sure never will be. (Virtual: it costs nothing to wait.)
 const RESTLESS: u32 = 60;

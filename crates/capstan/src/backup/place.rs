@@ -15,7 +15,7 @@ pub(crate) struct Place {
     url: String,
     /// The server of a store that speaks S3 and is not AWS.
     #[arg(long, value_name = "URL", help_heading = "Store")]
-    endpoint: Option<String>,
+    server: Option<String>,
     #[arg(long, value_name = "NAME", help_heading = "Store")]
     region: Option<String>,
     /// The bucket is in the host's name, as AWS wants it; else in the path.
@@ -43,7 +43,7 @@ impl Place {
     pub(super) fn open(&self) -> Result<Store> {
         let target = Target {
             url: self.url.clone(),
-            endpoint: self.endpoint.clone(),
+            endpoint: self.server.clone(),
             region: self.region.clone(),
             virtual_host_style: self.virtual_host_style,
             server_side_encryption: self.server_side_encryption.clone(),

@@ -31,10 +31,10 @@ async fn the_installation_is_complete_and_in_order() {
 }
 
 #[test]
-fn all_kinds_of_monitoring_are_there_and_the_slim_form_is_a_fraction() {
+fn all_kinds_of_monitoring_are_there_and_the_slim_form_is_smaller() {
     let [full, slim] = [Descriptions::Full, Descriptions::Slim].map(|form| monitoring_crds(form).unwrap());
     assert_eq!((full.len(), kinds(&full)), (10, kinds(&slim)));
-    assert!(yaml(&slim).unwrap().len() * 2 < yaml(&full).unwrap().len());
+    assert!(yaml(&slim).unwrap().len() < yaml(&full).unwrap().len());
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use kube::{
     ResourceExt as _,
     api::{DeleteParams, LogParams},
 };
+use lab::images::Ours;
 use serde_json::{Value, json};
 
 use crate::{
@@ -47,7 +48,7 @@ async fn capstan(world: &World, line: &str) -> Result<String, String> {
             "restartPolicy": "Never",
             "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
             "containers": [{
-                "name": "capstan", "image": "docker.io/library/capstan:dev", "args": arguments,
+                "name": "capstan", "image": Ours::Capstan.name(), "args": arguments,
                 "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
             }],
         }}))

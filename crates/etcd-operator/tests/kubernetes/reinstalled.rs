@@ -7,6 +7,7 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{Api, ResourceExt as _};
+use lab::images::Ours;
 
 use crate::{
     cluster::{Cluster, Clusters as _, spec},
@@ -18,7 +19,10 @@ use crate::{
 };
 
 /// The same program under another name, as a release has one: built into nothing that a member's pod is made from.
-const NEXT: &str = "docker.io/library/capstan:next";
+fn next() -> String {
+    Ours::Capstan.name().replace(":dev", ":next")
+}
+
 const DEFINITION: &str = "etcdclusters.etcd.capstan.dev";
 
 async fn name_image(world: &World, image: &str, other: &str) {
@@ -51,9 +55,9 @@ async fn another_version_of_the_operator_restarts_nobody() {
         // Whatever is under way is taken over.
         busy.patch(serde_json::json!({"version": "3.6.16"})).await;
         busy.until("is in the middle of it", PATIENCE, |_, status| status.updated_members == Some(1)).await;
-        name_image(world, "docker.io/library/capstan:dev", NEXT).await;
+        name_image(world, Ours::Capstan.name(), &next()).await;
         let home = world.elsewhere(operator::NAMESPACE);
-        home.kubectl(&format!("set image deployment/capstan *={NEXT}")).await.unwrap();
+        home.kubectl(&format!("set image deployment/capstan *={}", next())).await.unwrap();
         operator::is_ready(world).await;
         operator_has_looked(world).await;
         busy.is_well(3, "3.6.16", LONG).await;

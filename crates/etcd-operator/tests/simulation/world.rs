@@ -139,7 +139,7 @@ impl Stage {
 
     /// Lets time pass, in which a world that is not broken would come to rest. It is virtual.
     pub(crate) async fn wait(&self) {
-        tokio::time::sleep(REST).await;
+        simulation::pass(REST).await;
     }
 
     /// What the operator has written so far.
