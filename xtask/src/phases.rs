@@ -2,17 +2,15 @@
 #![expect(clippy::print_stdout, reason = "a long job tells where it is")]
 
 use std::{
-    collections::BTreeSet,
     fs,
     io::{BufRead as _, BufReader},
     process::{Command, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, bail};
-use lab::{Lab, images::Tar, versions::Operand};
+use lab::{Lab, versions::Operand};
 
 use crate::{
     cargo::{self, Target},
@@ -21,6 +19,9 @@ use crate::{
     lab::Timed,
     tree,
 };
+
+/// The lab of the tests: not that of `make demo`, which may be in use.
+const LAB: &str = "test";
 
 /// What the user chose.
 #[derive(Debug, clap::Args)]
@@ -54,98 +55,69 @@ const ETCD_SAMPLE: &[&str] = &[
     "with_trouble::without_an_operator",
 ];
 
-/// Phases that follow each other on a lab of their own. Tracks run side by side: scenarios wait for Kubernetes most of the time, and what
-/// troubles one lab (a restarted API server, a dead node, no operator) must not trouble the scenarios of another.
-struct Track {
-    lab: &'static str,
-    phases: &'static [Phase],
-}
-
 struct Phase {
     name: &'static str,
-    run: fn(&Stage<'_>) -> Result<()>,
+    run: fn(&Options) -> Result<()>,
+    /// Whether it needs nothing of the tests' lab, and so runs beside those that come after it.
+    apart: bool,
 }
 
-const fn phase(name: &'static str, run: fn(&Stage<'_>) -> Result<()>) -> Phase {
-    Phase { name, run }
+const fn phase(name: &'static str, run: fn(&Options) -> Result<()>) -> Phase {
+    Phase { name, run, apart: false }
 }
 
-/// None of them is the lab of `make demo`, which may be in use.
-const TRACKS: &[Track] = &[
-    Track {
-        lab: "test",
-        phases: &[
-            phase("contract", contract),
-            phase("example-app", |stage| stage.scenarios("example_app_on_kubernetes", 8, &[])),
-        ],
-    },
-    Track {
-        lab: "test-etcd",
-        phases: &[phase("lab", |stage| stage.run_test("lab", &[])), phase("etcd", etcd)],
-    },
+/// In this order. Each stands on those before it. Two labs with scenarios side by side were tried: a load of 80 on two cores, and
+/// scenarios that wait 90 s for what takes 10.
+const PHASES: &[Phase] = &[
+    Phase { name: "lab", run: |_| run_test("lab", &[]), apart: true },
+    phase("contract", contract),
+    phase("example-app", |_| scenarios("example_app_on_kubernetes", 8, &[])),
+    phase("etcd", etcd),
+    phase("demo", |_| story()),
 ];
 
-/// Alone, when the tracks have ended: it counts requests that fail, and people look at its pace.
-const STORY: Track = Track { lab: "test", phases: &[phase("demo", story)] };
-
-/// Where a phase is played: the lab, and what the user chose.
-struct Stage<'a> {
-    lab: &'static str,
-    options: &'a Options,
-}
-
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let all = || TRACKS.iter().chain([&STORY]);
-    let names: Vec<&str> = all().flat_map(|track| track.phases).map(|phase| phase.name).collect();
-    if !names.iter().any(|name| name.contains(&options.only)) {
-        bail!("no phase is called {}: there are {}", options.only, names.join(", "));
-    }
-    let times = Times::start();
-    let done = play(options, &times);
-    let labs: BTreeSet<&str> = all().map(|track| track.lab).collect();
+    let mut times = Times::default();
+    let done = all(options, &mut times);
     if options.keep {
-        println!(
-            "what labs there are, and how to remove one: cargo xtask lab status, cargo xtask lab down --name test"
-        );
+        println!("the lab is still up: cargo xtask lab down --name {LAB}");
     } else {
-        times.take("labs down", || Ok(labs.iter().try_for_each(|lab| lab::down(lab).map(drop))?))?;
+        times.take("lab down", || Ok(lab::down(LAB)?))?;
     }
     times.print();
     done
 }
 
-fn play(options: &Options, times: &Times) -> Result<()> {
-    let images = times.take("images", || image::all(&Timed::start()))?;
+fn all(options: &Options, times: &mut Times) -> Result<()> {
+    times.take("images", || image::all(&Timed::start()).map(drop))?;
+    let chosen: Vec<&Phase> = PHASES.iter().filter(|phase| phase.name.contains(&options.only)).collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = PHASES.iter().map(|phase| phase.name).collect();
+        bail!("no phase is called {}: there are {}", options.only, names.join(", "));
+    }
     times.take("programs", compile)?;
-    let ends: Vec<Result<()>> = thread::scope(|scope| {
-        let playing: Vec<_> =
-            TRACKS.iter().map(|track| scope.spawn(|| track.play(&images, options, times))).collect();
-        let end = |thread: thread::ScopedJoinHandle<'_, Result<()>>| {
-            thread.join().unwrap_or_else(|_| bail!("a phase panicked, see above"))
-        };
-        playing.into_iter().map(end).collect()
-    });
-    // The first that failed tells why; the others have said so on their own lines.
-    ends.into_iter().collect::<Result<()>>()?;
-    STORY.play(&images, options, times)
-}
-
-impl Track {
-    fn play(&self, images: &[Tar], options: &Options, times: &Times) -> Result<()> {
-        let chosen: Vec<&Phase> =
-            self.phases.iter().filter(|phase| phase.name.contains(&options.only)).collect();
-        if chosen.is_empty() {
-            return Ok(());
-        }
-        up(self.lab, images)?;
-        let stage = Stage { lab: self.lab, options };
+    times.take("lab up", up)?;
+    thread::scope(|scope| {
+        let mut apart = Vec::new();
         for phase in chosen {
-            times.take(phase.name, || (phase.run)(&stage)).with_context(|| {
-                format!("phase {0}; once more, alone: cargo xtask test-kubernetes --keep {0}", phase.name)
-            })?;
+            if phase.apart {
+                println!("\n==> {}, beside what follows", phase.name);
+                apart.push(scope.spawn(move || (phase.name, timed(|| (phase.run)(options)))));
+            } else {
+                times.take(phase.name, || (phase.run)(options)).with_context(|| again(phase.name))?;
+            }
+        }
+        for thread in apart {
+            let Ok((name, (took, done))) = thread.join() else { bail!("a phase panicked, see above") };
+            times.0.push((name, took));
+            done.with_context(|| again(name))?;
         }
         Ok(())
-    }
+    })
+}
+
+fn again(phase: &str) -> String {
+    format!("phase {phase}; once more, alone: cargo xtask test-kubernetes --keep {phase}")
 }
 
 /// All test programs at once: cargo would wait for itself where phases run side by side.
@@ -153,28 +125,31 @@ fn compile() -> Result<()> {
     cargo::run(&["test", "--workspace", "--no-run", "--quiet", "--test", "*", "--example", "contract"])
 }
 
-fn up(name: &str, images: &[Tar]) -> Result<()> {
-    lab::down(name)?;
-    let lab = Lab::up(&lab::Options { name: name.into(), ..lab::Options::default() }, &Timed::start())?;
-    images.iter().try_for_each(|image| Ok(lab.load_image(&image.path)?))
+fn up() -> Result<()> {
+    lab::down(LAB)?;
+    let lab = Lab::up(&lab::Options { name: LAB.into(), ..lab::Options::default() }, &Timed::start())?;
+    for image in image::all(&Timed::start())? {
+        lab.load_image(&image.path)?;
+    }
+    Ok(())
 }
 
 /// Both servers, and the page about them. The real one has to forget its past for some cases.
-fn contract(stage: &Stage<'_>) -> Result<()> {
+fn contract(options: &Options) -> Result<()> {
     let me = this_program();
-    let forget = format!("{me} lab compact --name {0} && {me} lab restart-api --name {0}", stage.lab);
+    let forget = format!("{me} lab compact --name {LAB} && {me} lab restart-api --name {LAB}");
     let mut contract = Command::new(cargo::built(Target::Example("contract"))?);
     contract.args(["--forget", &forget, "--table", "docs/contract.md"]);
-    if !stage.options.write_table {
+    if !options.write_table {
         contract.arg("--check");
     }
-    stage.run(contract)
+    on_the_lab(contract)
 }
 
 /// The demo, as a user sees it; and README.md shows nothing else.
-fn story(stage: &Stage<'_>) -> Result<()> {
+fn story() -> Result<()> {
     let mut child = Command::new(this_program())
-        .args(["demo", "--lab", stage.lab])
+        .args(["demo", "--lab", LAB])
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot tell")?;
@@ -202,68 +177,61 @@ fn this_program() -> String {
 }
 
 /// The client on etcd's own processes; then whole clusters. Every version that is pinned is on the nodes, to be upgraded from and to.
-fn etcd(stage: &Stage<'_>) -> Result<()> {
+fn etcd(options: &Options) -> Result<()> {
     let progress = Timed::start();
     let versions = Operand::Etcd.versions().iter().map(|component| component.version);
     let images = versions.map(|version| lab::images::operand(Operand::Etcd, version, &progress));
-    Lab::open(stage.lab)?.load_images(&images.collect::<lab::Result<Vec<_>>>()?)?;
-    stage.run_test("real_etcd", &[])?;
-    stage.run_test("backups_of_real_etcd", &[])?;
-    let chosen = if stage.options.whole { &[] } else { ETCD_SAMPLE };
-    stage.scenarios("etcd_on_kubernetes", 4, chosen)
+    Lab::open(LAB)?.load_images(&images.collect::<lab::Result<Vec<_>>>()?)?;
+    run_test("real_etcd", &[])?;
+    run_test("backups_of_real_etcd", &[])?;
+    let chosen = if options.whole { &[] } else { ETCD_SAMPLE };
+    scenarios("etcd_on_kubernetes", 4, chosen)
 }
 
-impl Stage<'_> {
-    /// So many at a time: they wait for Kubernetes most of the time.
-    fn scenarios(&self, test: &str, at_once: u8, only: &[&str]) -> Result<()> {
-        let threads = format!("--test-threads={at_once}");
-        self.run_test(test, &[&[threads.as_str()], only].concat())
-    }
-
-    fn run_test(&self, test: &str, options: &[&str]) -> Result<()> {
-        let cargo = ["test", "--workspace", "--quiet", "--test", test, "--", "--nocapture"];
-        self.run(cargo::command(&[&cargo, options].concat()))
-    }
-
-    fn run(&self, mut command: Command) -> Result<()> {
-        let lab = Lab::open(self.lab)?;
-        command.env("KUBECONFIG", lab.kubeconfig()).env("CAPSTAN_LAB", self.lab).current_dir(tree::root());
-        let status = command.status().context("cannot run it")?;
-        if !status.success() {
-            bail!("failed, see above");
-        }
-        Ok(())
-    }
+/// So many at a time: they wait for Kubernetes most of the time.
+fn scenarios(test: &str, at_once: u8, only: &[&str]) -> Result<()> {
+    let threads = format!("--test-threads={at_once}");
+    run_test(test, &[&[threads.as_str()], only].concat())
 }
 
-/// How long each phase took. Some ran side by side, so they are more than the whole.
-struct Times {
-    began: Instant,
-    taken: Mutex<Vec<(&'static str, Duration)>>,
+fn run_test(test: &str, options: &[&str]) -> Result<()> {
+    let cargo = ["test", "--workspace", "--quiet", "--test", test, "--", "--nocapture"];
+    on_the_lab(cargo::command(&[&cargo, options].concat()))
 }
+
+fn on_the_lab(mut command: Command) -> Result<()> {
+    let lab = Lab::open(LAB)?;
+    command.env("KUBECONFIG", lab.kubeconfig()).env("CAPSTAN_LAB", LAB).current_dir(tree::root());
+    let status = command.status().context("cannot run cargo")?;
+    if !status.success() {
+        bail!("failed, see above");
+    }
+    Ok(())
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let began = now();
+    let done = work();
+    (began.elapsed(), done)
+}
+
+/// How long each phase took.
+#[derive(Default)]
+struct Times(Vec<(&'static str, Duration)>);
 
 impl Times {
-    fn start() -> Self {
-        Self { began: now(), taken: Mutex::default() }
-    }
-
-    fn take<T>(&self, name: &'static str, phase: impl FnOnce() -> Result<T>) -> Result<T> {
+    fn take<T>(&mut self, name: &'static str, phase: impl FnOnce() -> Result<T>) -> Result<T> {
         println!("\n==> {name}");
-        let began = now();
-        let done = phase();
-        self.all().push((name, began.elapsed()));
+        let (took, done) = timed(phase);
+        self.0.push((name, took));
         done
-    }
-
-    fn all(&self) -> MutexGuard<'_, Vec<(&'static str, Duration)>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn print(&self) {
         println!("\n    seconds  phase");
-        for (name, took) in self.all().iter() {
+        for (name, took) in &self.0 {
             println!("    {:>7.1}  {name}", took.as_secs_f32());
         }
-        println!("    {:>7.1}  in all", self.began.elapsed().as_secs_f32());
+        println!("    {:>7.1}  in all", self.0.iter().map(|(_, took)| *took).sum::<Duration>().as_secs_f32());
     }
 }
