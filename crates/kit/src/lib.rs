@@ -22,7 +22,7 @@
 //!   [`prune`](Context::prune) deletes only what the owner owns, [`write_status`](Context::write_status) writes only news,
 //!   [`event`](Context::event) never fails. All of them pass the fence of [`lead`]: a replica that no longer leads cannot write.
 //! - A [`Family`] is the caches of all kinds that belong to an object, and its [`Live`] objects one picture; a plan is then a list
-//!   of [`Wish`]es. What objects are made of is in [`kinds`], [`parts`], [`secure`] and [`run`]; what decisions ask about them in
+//!   of [`Wish`]es. What objects are made of is in [`kinds`], [`parts`], [`secure`] and [`mod@run`]; what decisions ask about them in
 //!   [`readiness`], [`pods`], [`claims`], [`adopt`] and [`cron`]; what users are asked everywhere in [`choices`].
 //! - What an operator may do is declared beside what it does ([`access`]), its settings are data ([`flags`]), and so are its
 //!   [`metrics`]. What an application needs for its own Jobs is here too: a [`bucket`] for backups, a [`disk`] that survives
