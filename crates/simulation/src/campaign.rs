@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use apiserver::CrashPoint;
 
-use crate::{AtCall, Injected, Run, Scenario, run};
+use crate::{AtCall, Injected, NoSuchFault, Run, Scenario, run};
 
 const POINTS: [CrashPoint; 3] = [CrashPoint::Before, CrashPoint::AfterCommit, CrashPoint::AfterResponse];
 const AT_ETCD_WRITES: [AtCall; 4] = [AtCall::CrashBefore, AtCall::CrashAfter, AtCall::Lost, AtCall::Refused];
@@ -87,6 +87,22 @@ impl Campaign {
             }
         }
         faults
+    }
+
+    /// What the environment asks for: the one fault of `CAPSTAN_FAULT`, all of `CAPSTAN_CAMPAIGN=full|crashes`, or about `sample` of
+    /// them, evenly spread, always the same.
+    #[expect(clippy::disallowed_methods, reason = "not a setting of an operator")]
+    pub fn chosen(&self, sample: usize) -> Result<Vec<Injected>, NoSuchFault> {
+        if let Ok(fault) = std::env::var("CAPSTAN_FAULT") {
+            return Ok(vec![fault.parse()?]);
+        }
+        let all = self.faults(Extent::Sample);
+        Ok(match std::env::var("CAPSTAN_CAMPAIGN").as_deref() {
+            Ok("full") => self.faults(Extent::Whole),
+            Ok("crashes") => all,
+            // A step that shares no divisor with the four faults of a write meets each of them.
+            _ => all.iter().copied().step_by((all.len() / sample).max(1) | 1).collect(),
+        })
     }
 
     /// The calls of etcd that only ask. The same question again, with nothing changed in between, is the same place: operators

@@ -3,33 +3,16 @@
 //! `make test` plays a few of each, `CAPSTAN_CAMPAIGN=crashes` every crash and every lost answer at every write of the API and of
 //! etcd and every stale revision, `CAPSTAN_CAMPAIGN=full` refusals, silent members and pairs of crashes too.
 
-use simulation::{Campaign, Extent, Injected};
+use simulation::{Extent, Injected};
 
 use crate::stories::{BAD_UPGRADE, DOWNGRADE, LOSSES, RECREATED, REPLACED, SCALING, Story, UPGRADE};
 
 /// How many runs of each story are in the sample.
 const SAMPLE: usize = 3;
 
-/// Every fault, or some of each kind: evenly spread, always the same.
-fn chosen(campaign: &Campaign) -> Vec<Injected> {
-    #[expect(clippy::disallowed_methods, reason = "not a setting of the operator")]
-    let (only, extent) = (std::env::var("CAPSTAN_FAULT"), std::env::var("CAPSTAN_CAMPAIGN"));
-    if let Ok(fault) = only {
-        return vec![fault.parse().unwrap_or_else(|error| panic!("{error}"))];
-    }
-    let all = campaign.faults(Extent::Sample);
-    match extent.as_deref() {
-        Ok("full") => return campaign.faults(Extent::Whole),
-        Ok("crashes") => return all,
-        _ => {}
-    }
-    let step = (all.len() / SAMPLE).max(1);
-    all.iter().copied().step_by(step | 1).collect()
-}
-
 fn demand_nothing(story: &Story) {
     let (name, campaign) = (story.name, story.campaign());
-    let faults = chosen(&campaign);
+    let faults = campaign.chosen(SAMPLE).unwrap_or_else(|error| panic!("{error}"));
     let all = [Extent::Sample, Extent::Whole].map(|extent| campaign.faults(extent).len());
     println!("{name}: {} of {} crashes and {} faults in all", faults.len(), all[0], all[1]);
     let mut findings = Vec::new();

@@ -11,7 +11,7 @@ use k8s_openapi::api::{
 };
 use kit::access;
 use serde_json::json;
-use simulation::{Campaign, Extent, Injected, Run, Scenario};
+use simulation::{Campaign, Injected, Run, Scenario};
 
 use world::{NAME, Stage, create, declared, edit, install, lose, spec, uninstall};
 
@@ -142,28 +142,10 @@ fn play(name: &str) -> Campaign {
     Campaign::new(scenario()).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Every fault, or some of each kind: evenly spread, always the same.
-fn chosen(campaign: &Campaign) -> Vec<Injected> {
-    #[expect(clippy::disallowed_methods, reason = "not a setting of the operator")]
-    let (only, extent) = (std::env::var("CAPSTAN_FAULT"), std::env::var("CAPSTAN_CAMPAIGN"));
-    if let Ok(fault) = only {
-        return vec![fault.parse().unwrap_or_else(|error| panic!("{error}"))];
-    }
-    let all = campaign.faults(Extent::Sample);
-    match extent.as_deref() {
-        Ok("full") => return campaign.faults(Extent::Whole),
-        Ok("crashes") => return all,
-        _ => {}
-    }
-    let step = (all.len() / SAMPLE).max(1);
-    // A step that shares no divisor with the four faults of a write meets each of them.
-    all.iter().copied().step_by(step | 1).collect()
-}
-
 fn demand_nothing(name: &str, wished: impl Fn(&Run)) {
     let campaign = play(name);
     wished(campaign.reference());
-    let faults = chosen(&campaign);
+    let faults = campaign.chosen(SAMPLE).unwrap_or_else(|error| panic!("{error}"));
     let findings: Vec<String> = campaign.play(&faults).iter().map(ToString::to_string).collect();
     assert!(
         findings.is_empty(),
