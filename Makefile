@@ -46,7 +46,7 @@ bench: setup ## Measure against kube_runtime on the same objects in the same run
 
 campaign: setup ## Every crash and every stale read of every scenario, and every scenario on the lab
 	cargo test --workspace --quiet -- properties
-	CAPSTAN_CAMPAIGN=full cargo test --workspace --quiet -- campaign without_faults
+	CAPSTAN_CAMPAIGN=full cargo test --workspace --quiet -- campaign without_faults at_rest
 	@scripts/setup kubernetes
 	CAPSTAN_CAMPAIGN=full cargo xtask test-kubernetes --whole
 

@@ -34,8 +34,18 @@ pub(crate) fn output(target: Target<'_>, arguments: &[&str]) -> Result<String> {
 
 /// Runs it for its effect, its output on ours.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
-    let status = command(arguments).status().context("cannot run cargo")?;
-    if !status.success() {
+    finish(command(arguments), arguments)
+}
+
+/// The same, for a long job beside others: it gives way to them.
+pub(crate) fn run_giving_way(arguments: &[&str]) -> Result<()> {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "10", "cargo"]).args(arguments).current_dir(tree::root());
+    finish(nice, arguments)
+}
+
+fn finish(mut command: Command, arguments: &[&str]) -> Result<()> {
+    if !command.status().context("cannot run cargo")?.success() {
         bail!("`cargo {}` failed, see above", arguments.join(" "));
     }
     Ok(())

@@ -4,11 +4,13 @@
 //! ground.rs       a cluster to stand on: the lab, or the user's own; the images in it; Capstan installed
 //! example_app.rs  a chapter: the life of one application
 //! etcd.rs         a chapter: the life of an etcd cluster, under load
+//! etcd_backup.rs  a chapter: a mistake, and how nothing is lost by it
 //! story.rs        how it is told: every line is a command that was run, and what came of it
 //! kubectl.rs      the stock kubectl, and what is asked through it
 //! ```
 
 mod etcd;
+mod etcd_backup;
 mod example_app;
 mod ground;
 mod kubectl;
@@ -48,10 +50,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let manifest = ground::manifest(&options.image)?;
     example_app::tell(&story, &kubectl, &manifest)?;
     etcd::tell(&story, &kubectl, etcd::Installed { manifest: &manifest, image: &options.image, capstan })?;
+    etcd_backup::tell(&story, &kubectl)?;
     story.heading("And now you");
     story.say("The cluster is still there, with everything in it. Try:");
     hint.iter().for_each(|line| story.type_this(line));
-    example_app::TRY.iter().chain(etcd::TRY).for_each(|line| story.type_this(line));
+    [example_app::TRY, etcd::TRY, etcd_backup::TRY]
+        .into_iter()
+        .flatten()
+        .for_each(|line| story.type_this(line));
     story.type_this(&match &options.context {
         None => "make demo-down".to_owned(),
         Some(context) => format!("make demo-down CONTEXT={context}"),

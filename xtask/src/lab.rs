@@ -13,7 +13,11 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Build Kubernetes and the images that every lab needs; quick when they are there.
-    Build,
+    Build {
+        /// Version of Kubernetes; the newest that is pinned if not given.
+        #[arg(long)]
+        kubernetes: Option<String>,
+    },
     /// Build an application's programs and image, which lab nodes take with `load-image`; quick when they are there.
     Operand {
         /// etcd, prometheus, alertmanager, thanos.
@@ -149,7 +153,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::FillVolume { lab, claim, free: false } => Ok(Lab::open(&lab.name)?.fill_volume(&claim)?),
         Command::FillVolume { lab, claim, free: true } => Ok(Lab::open(&lab.name)?.free_volume(&claim)?),
         Command::GrowVolume { lab, claim, size } => Ok(Lab::open(&lab.name)?.grow_volume(&claim, &size)?),
-        Command::Build => build(),
+        Command::Build { kubernetes } => build(kubernetes.as_deref()),
         Command::Operand { name, versions } => operand(&name, versions),
         Command::RestartApi { lab } => Ok(Lab::open(&lab.name)?.restart_api()?),
         Command::Compact { lab } => {
@@ -159,9 +163,10 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
-fn build() -> anyhow::Result<()> {
+fn build(version: Option<&str>) -> anyhow::Result<()> {
     let progress = Timed::start();
-    let kubernetes = ::lab::binaries::kubernetes(::lab::versions::DEFAULT_KUBERNETES, &progress)?;
+    let version = version.unwrap_or(::lab::versions::DEFAULT_KUBERNETES);
+    let kubernetes = ::lab::binaries::kubernetes(version, &progress)?;
     let images = ::lab::images::base(&kubernetes, &progress)?;
     ::lab::store::of(&images, &progress)?;
     progress.step(&format!("Kubernetes {} is in {}", kubernetes.version(), kubernetes.dir.display()));

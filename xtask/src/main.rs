@@ -11,6 +11,9 @@ mod image;
 #[cfg(test)]
 mod invariants;
 mod lab;
+#[cfg(test)]
+mod markdown;
+mod operand_tools;
 mod phases;
 mod release;
 mod suite;

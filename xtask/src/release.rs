@@ -27,7 +27,7 @@ pub(crate) fn programs(progress: &dyn Progress) -> Result<PathBuf> {
     if !here.exists() {
         progress.step("compiling capstan and the S3 server of tests and demo (release)");
         let packages = PROGRAMS.iter().flat_map(|program| ["--package", program]);
-        cargo::run(
+        cargo::run_giving_way(
             &["build", "--quiet", "--release", "--locked"].into_iter().chain(packages).collect::<Vec<_>>(),
         )?;
         let unfinished = all.join(format!("unfinished-{}", std::process::id()));

@@ -1,15 +1,15 @@
 //! The HTTP client of a receiver: credentials, TLS, proxy.
 
-use prometheus_types::auth::{OAuth2, SecretOrConfigMap};
+use prometheus_types::auth::OAuth2;
 use prometheus_types::http::{HttpConfigWithProxy, ProxyConfig};
 use prometheus_types::receivers::ReceiverHttpConfig;
 use prometheus_types::tls::SafeTlsConfig;
+use prometheus_types::validity::client::{check_credentials, check_proxy};
 use rendering::{Gate, Map, Tree, since};
 use tls_assets::{Reference, TlsAssets};
 
 use crate::invalid::{Invalid, Within};
 use crate::references::References;
-use crate::url;
 
 /// Where the Secret with certificates and keys is mounted.
 const TLS_ASSETS: &str = "/etc/alertmanager/certs";
@@ -42,88 +42,11 @@ pub(crate) fn global(client: &HttpConfigWithProxy) -> ReceiverHttpConfig {
 }
 
 pub(crate) fn validate(client: &ReceiverHttpConfig) -> Result<(), Invalid> {
-    let http = &client.http;
-    let credentials: Vec<&str> = [
-        ("authorization", http.authorization.is_some()),
-        ("basicAuth", http.basic_auth.is_some()),
-        ("bearerTokenSecret", http.bearer_token_secret.is_some()),
-        ("oauth2", http.oauth2.is_some()),
-    ]
-    .into_iter()
-    .filter_map(|(name, given)| given.then_some(name))
-    .collect();
-    if let [one, other, ..] = credentials.as_slice() {
-        return Err(Invalid::new(*other, format!("cannot be used together with {one}; remove one of them")));
-    }
-    if let Some(authorization) = &http.authorization {
-        if authorization.r#type.trim().eq_ignore_ascii_case("basic") {
-            return Err(Invalid::new("authorization.type", "cannot be basic; use basicAuth"));
-        }
-        if authorization.credentials.is_none() {
-            return Err(Invalid::new("authorization.credentials", "must be given"));
-        }
-    }
-    if let Some(oauth2) = &http.oauth2 {
-        validate_oauth2(oauth2).within("oauth2")?;
-    }
+    check_credentials(&client.http)?;
     if let Some(tls) = &client.tls_config {
-        validate_tls(tls).within("tlsConfig")?;
+        tls_assets::validate_safe(tls).map_err(|problem| Invalid::new("tlsConfig", problem.to_string()))?;
     }
-    validate_proxy(&client.proxy)
-}
-
-fn validate_oauth2(oauth2: &OAuth2) -> Result<(), Invalid> {
-    if oauth2.token_url.is_empty() {
-        return Err(Invalid::new("tokenUrl", "must be given"));
-    }
-    if oauth2.client_id == SecretOrConfigMap::default() {
-        return Err(Invalid::new("clientId", "must be given"));
-    }
-    one_source(&oauth2.client_id).within("clientId")?;
-    if let Some(tls) = &oauth2.tls_config {
-        validate_tls(tls).within("tlsConfig")?;
-    }
-    validate_proxy(&oauth2.proxy)
-}
-
-fn validate_tls(tls: &SafeTlsConfig) -> Result<(), Invalid> {
-    tls_assets::validate_safe(tls).map_err(|problem| Invalid::new("", problem.to_string()))
-}
-
-fn one_source(selector: &SecretOrConfigMap) -> Result<(), Invalid> {
-    match (&selector.secret, &selector.config_map) {
-        (Some(_), Some(_)) => {
-            Err(Invalid::new("", "refers to a Secret and to a ConfigMap; remove one of them"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn validate_proxy(proxy: &ProxyConfig) -> Result<(), Invalid> {
-    let from_environment = proxy.proxy_from_environment == Some(true);
-    let url = proxy.proxy_url.as_deref().unwrap_or_default();
-    let no_proxy = proxy.no_proxy.as_deref().is_some_and(|hosts| !hosts.is_empty());
-    if !proxy.proxy_connect_header.is_empty() && !from_environment && url.is_empty() {
-        return Err(Invalid::new("proxyConnectHeader", "needs proxyUrl or proxyFromEnvironment"));
-    }
-    if from_environment && !url.is_empty() {
-        return Err(Invalid::new("proxyUrl", "cannot be used together with proxyFromEnvironment"));
-    }
-    if from_environment && no_proxy {
-        return Err(Invalid::new("noProxy", "cannot be used together with proxyFromEnvironment"));
-    }
-    if url.is_empty() && no_proxy {
-        return Err(Invalid::new("noProxy", "needs proxyUrl"));
-    }
-    for (header, selectors) in &proxy.proxy_connect_header {
-        if selectors.is_empty() || selectors.iter().any(|selector| *selector == Default::default()) {
-            return Err(Invalid::new(
-                format!("proxyConnectHeader[{header}]"),
-                "must refer to the key of a Secret",
-            ));
-        }
-    }
-    url::parses(url).map_err(|problem| Invalid::new("proxyUrl", problem))
+    Ok(check_proxy(&client.proxy)?)
 }
 
 /// Do the references exist, and does this version have what is used?
@@ -263,36 +186,6 @@ mod tests {
 
     fn client(value: Value) -> ReceiverHttpConfig {
         serde_json::from_value(value).unwrap()
-    }
-
-    fn message(value: Value) -> String {
-        validate(&client(value)).map_or_else(|invalid| invalid.to_string(), |()| "valid".into())
-    }
-
-    #[test]
-    fn a_client_proves_itself_in_one_way() {
-        let secret = json!({"name": "s", "key": "k"});
-        assert_eq!(
-            message(
-                json!({"basicAuth": {"username": secret, "password": secret}, "bearerTokenSecret": secret})
-            ),
-            "bearerTokenSecret: cannot be used together with basicAuth; remove one of them"
-        );
-        assert_eq!(
-            message(json!({"authorization": {"type": "Basic", "credentials": secret}})),
-            "authorization.type: cannot be basic; use basicAuth"
-        );
-        assert_eq!(message(json!({"oauth2": {"tokenUrl": "http://t"}})), "oauth2.clientId: must be given");
-    }
-
-    #[test]
-    fn a_proxy_comes_from_one_place() {
-        assert_eq!(message(json!({"noProxy": "a"})), "noProxy: needs proxyUrl");
-        assert_eq!(
-            message(json!({"proxyUrl": "http://p", "proxyFromEnvironment": true})),
-            "proxyUrl: cannot be used together with proxyFromEnvironment"
-        );
-        assert_eq!(message(json!({"proxyUrl": "http://p:port"})), "proxyUrl: has the invalid port \":port\"");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What is wrong with an object or a configuration, and in which of its fields.
 
+use prometheus_types::validity::client::InvalidClient;
+
 /// A field that cannot stay as it is. Paths are written as users write them: `spec.receivers[0].slackConfigs[1].apiURL`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
@@ -30,6 +32,12 @@ impl Invalid {
     #[must_use]
     pub(crate) fn at(self, index: usize) -> Self {
         self.within(&format!("[{index}]"))
+    }
+}
+
+impl From<InvalidClient> for Invalid {
+    fn from(InvalidClient { field, why }: InvalidClient) -> Self {
+        Self { field, problem: why }
     }
 }
 

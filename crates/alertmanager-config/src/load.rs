@@ -3,6 +3,7 @@
 //! A mistake in it would keep Alertmanager from loading everybody's configuration, so it is refused here, where somebody
 //! can be told. Keys that are not known are let pass: an Alertmanager newer than this program may know them.
 
+mod clients;
 pub(crate) mod needs;
 
 use std::collections::HashSet;
@@ -39,6 +40,7 @@ fn check(configuration: &Map) -> Result<(), Invalid> {
     let receivers = unique_names(configuration, &["receivers"])?;
     let intervals = unique_names(configuration, &["mute_time_intervals", "time_intervals"])?;
     needs::check(configuration)?;
+    clients::check(configuration)?;
     let root = configuration
         .get("route")
         .and_then(Tree::as_map)
@@ -171,6 +173,22 @@ mod tests {
             (
                 "route: {receiver: r}\nreceivers: [{name: r, email_configs: [{to: x, from: y}]}]",
                 "receivers[0].email_configs[0]",
+            ),
+            (
+                "route: {receiver: r}\nreceivers: [{name: r, slack_configs: [{api_url: 'http://s', app_token: t}]}]",
+                "receivers[0].slack_configs[0].app_token",
+            ),
+            (
+                "global: {http_config: {proxy_url: 'http://p', proxy_from_environment: true}}\nroute: {receiver: r}\nreceivers: [{name: r}]",
+                "global.http_config.proxy_url",
+            ),
+            (
+                "route: {receiver: r}\nreceivers: [{name: r, webhook_configs: [{url: 'http://h', http_config: {bearer_token: t, basic_auth: {username: u}}}]}]",
+                "receivers[0].webhook_configs[0].http_config.bearer_token",
+            ),
+            (
+                "route: {receiver: r}\nreceivers: [{name: r, webhook_configs: [{url: 'http://h', http_config: {oauth2: {no_proxy: a}}}]}]",
+                "receivers[0].webhook_configs[0].http_config.oauth2.no_proxy",
             ),
         ] {
             assert_eq!(load(raw).map_err(|invalid| invalid.field), Err(field.into()), "{raw}");

@@ -4,18 +4,8 @@ use clap::Parser as _;
 
 use crate::commands::{Command, arguments};
 
-/// What is written as code, by line: blocks and spans.
-fn code(text: &str) -> impl Iterator<Item = &str> {
-    let mut fenced = false;
-    text.lines().flat_map(move |line| {
-        if line.starts_with("```") {
-            fenced = !fenced;
-        }
-        let block = fenced || line.starts_with("    ");
-        let spans = line.split('`').skip(1).step_by(2).filter(move |_| !block);
-        spans.chain(block.then_some(line))
-    })
-}
+#[path = "../../../xtask/src/markdown.rs"]
+mod markdown;
 
 /// The words of a command of ours, from where it begins; nothing for other text, and for programs that are only named.
 fn command(code: &str) -> Option<Vec<&str>> {
@@ -23,6 +13,10 @@ fn command(code: &str) -> Option<Vec<&str>> {
     let code = code.strip_prefix("kubectl ").filter(|rest| rest.starts_with("capstan ")).unwrap_or(code);
     let words: Vec<&str> = code.split_whitespace().collect();
     (words.first() == Some(&"capstan") && words.len() > 1 && !code.contains(['…', '|', '<'])).then_some(words)
+}
+
+fn commands(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    markdown::code(text).into_iter().filter_map(|(_, code)| command(code))
 }
 
 #[test]
@@ -39,7 +33,7 @@ fn every_command_of_ours_in_the_documents_exists() {
     let mut found = 0;
     for document in documents {
         let text = std::fs::read_to_string(root.join(document)).unwrap();
-        for words in code(&text).filter_map(command) {
+        for words in commands(&text) {
             let typed = arguments(words.iter().map(Into::into));
             if let Err(error) = Command::try_parse_from(typed) {
                 let asked = matches!(
@@ -58,7 +52,7 @@ fn every_command_of_ours_in_the_documents_exists() {
 
 #[test]
 fn commands_are_found_wherever_they_are_code() {
-    let all = |text: &str| code(text).filter_map(command).map(|words| words.join(" ")).collect::<Vec<_>>();
+    let all = |text: &str| commands(text).map(|words| words.join(" ")).collect::<Vec<_>>();
     assert_eq!(all("see `capstan etcd status` and `capstan`"), ["capstan etcd status"]);
     assert_eq!(all("    kubectl capstan etcd plan db  # why\n"), ["capstan etcd plan db"]);
     assert_eq!(all("```\n$ capstan etcd logs db\n```\ncapstan runs etcd"), ["capstan etcd logs db"]);

@@ -42,7 +42,7 @@ async fn main() -> ExitCode {
         Run::Manifests { what, image } => manifests::print(what, &image),
         Run::Etcd(what) => etcd::run(what).await,
         Run::Lint(what) => return lint::run(&what),
-        Run::Backup(what) => backup::run(what).await,
+        Run::Backup(what) => return backup::run(what).await,
         Run::Reference { page } => reference::print(page),
         Run::ExampleApp { command } => return example_app(command).await,
     };

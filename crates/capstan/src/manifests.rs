@@ -47,7 +47,7 @@ pub(crate) fn print(what: Manifests, image: &str) -> Result<()> {
 
 /// The definitions of all our kinds.
 pub(crate) fn definitions() -> Vec<CustomResourceDefinition> {
-    vec![etcd_operator::crd(), example_app::crd()]
+    etcd_types::definitions().into_iter().chain([example_app::crd()]).collect()
 }
 
 fn crds() -> Result<Vec<Value>> {

@@ -33,15 +33,17 @@ fn flags() -> String {
 fn metrics() -> String {
     format!(
         "{BY_MACHINE}\n\n# Metrics\n\nEvery operator on the kit serves these, under the names that dashboards for other operators know.\n\n{}\n\
-         ## etcd\n\nOf each EtcdCluster, by `namespace` and `name`; they go away with it.\n\n| name | meaning |\n|---|---|\n{}",
+         ## etcd\n\nOf each EtcdCluster, by `namespace` and `name`; they go away with it.\n\n| name | meaning |\n|---|---|\n{}\n\
+         ## Backups\n\nOf each EtcdBackup and EtcdBackupSchedule, by `namespace`, `name` and `cluster`; they go away with it.\n\n\
+         | name | meaning |\n|---|---|\n{}",
         kit::metrics::reference(),
-        etcd()
+        rows(&etcd_operator::FAMILIES),
+        rows(&etcd_operator::backup::FAMILIES),
     )
 }
 
-fn etcd() -> String {
-    let row = |(name, meaning): &(&str, &str)| format!("| `{name}` | {meaning} |\n");
-    etcd_operator::FAMILIES.iter().map(row).collect()
+fn rows(families: &[(&str, &str)]) -> String {
+    families.iter().map(|(name, meaning)| format!("| `{name}` | {meaning} |\n")).collect()
 }
 
 #[cfg(test)]
@@ -54,5 +56,6 @@ mod tests {
         assert!(flags().contains("`CAPSTAN_IMAGE`"));
         assert!(metrics().contains("`workqueue_depth`"));
         assert!(metrics().contains("`capstan_etcd_ready_members`"));
+        assert!(metrics().contains("`capstan_etcd_schedule_missed`"));
     }
 }

@@ -54,7 +54,7 @@ impl Only {
     }
 }
 
-fn environment(name: &str) -> Option<String> {
+pub(crate) fn environment(name: &str) -> Option<String> {
     #[expect(
         clippy::disallowed_methods,
         reason = "a switch of a developer's test run, not a setting of the operator"

@@ -14,6 +14,7 @@ mod compare;
 mod find;
 mod report;
 mod run;
+mod tools;
 
 pub use answer::{Answer, Answerer};
 pub use case::{Case, Expect, ReadError, read};
@@ -21,6 +22,7 @@ pub use compare::compare;
 pub use find::{Only, data};
 pub use report::{AreaRow, Failure, Report};
 pub use run::run;
+pub use tools::{Tool, tools};
 
 /// Runs a crate's areas over the data found above `crate_dir` (or at `$CAPSTAN_CONFORMANCE`): the whole of its conformance test.
 ///

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use futures::{StreamExt as _, stream};
-use tonic::{Request, Response, Streaming, transport::Channel};
+use futures::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
+use tonic::{Request, Response, Streaming, metadata::MetadataValue, transport::Channel};
 
 use crate::{
     Added, Alarm, AlarmKind, ClusterId, Consistency, Downgrade, Endpoint, EtcdError, HashKv, Health,
@@ -17,9 +17,9 @@ use crate::{
         self, AlarmRequest, AlarmType, AuthStatusRequest, CompactionRequest, DefragmentRequest,
         DowngradeRequest, HashKvRequest, MemberAddRequest, MemberListRequest, MemberPromoteRequest,
         MemberRemoveRequest, MemberUpdateRequest, MoveLeaderRequest, RangeRequest, ResponseHeader,
-        StatusRequest, alarm_request::AlarmAction, auth_client::AuthClient, cluster_client::ClusterClient,
-        downgrade_request::DowngradeAction, kv_client::KvClient, maintenance_client::MaintenanceClient,
-        watch_client::WatchClient,
+        StatusRequest, WatchCreateRequest, WatchRequest, alarm_request::AlarmAction, auth_client::AuthClient,
+        cluster_client::ClusterClient, downgrade_request::DowngradeAction, kv_client::KvClient,
+        maintenance_client::MaintenanceClient, watch_client::WatchClient, watch_request::RequestUnion,
     },
 };
 
@@ -30,6 +30,13 @@ const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A key that nobody has: the empty byte. (An empty key is refused.)
 const NOBODYS_KEY: &[u8] = &[0];
+/// As beginning and end of a range: all keys.
+const EVERY_KEY: &[u8] = &[0];
+/// A fragment is cut after the event that fills it; one event is at most a request's size (`--max-request-bytes`).
+const LARGEST_MESSAGE: usize = 64 << 20;
+
+/// What a watch tells, as it is on the wire.
+pub type EventStream = BoxStream<'static, Result<pb::WatchResponse>>;
 
 /// The client of one endpoint. Clones share its connection.
 #[derive(Clone)]
@@ -66,6 +73,12 @@ impl Client {
         }
     }
 
+    /// The same connection, with another deadline for each call.
+    #[must_use]
+    pub fn with_deadline(&self, deadline: Duration) -> Self {
+        Self { deadline, ..self.clone() }
+    }
+
     /// Reads, writes and transactions on the wire.
     pub fn kv(&self) -> KvClient<Channel> {
         KvClient::new(self.channel.clone())
@@ -79,6 +92,27 @@ impl Client {
     /// Snapshots, on the wire, and whatever else is not in [`Endpoint`].
     pub fn maintenance(&self) -> MaintenanceClient<Channel> {
         MaintenanceClient::new(self.channel.clone())
+    }
+
+    /// Every event of every key from `revision` on, in fragments of a few megabytes at most. The stream ends with its first error: also when
+    /// the member loses its leader, for it might then tell nothing for ever. What etcd cancels comes as a message (`canceled`).
+    pub async fn events(&self, revision: i64) -> Result<EventStream> {
+        let create = WatchCreateRequest {
+            key: EVERY_KEY.into(),
+            range_end: EVERY_KEY.into(),
+            start_revision: revision,
+            progress_notify: true,
+            fragment: true,
+            ..WatchCreateRequest::default()
+        };
+        let create = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
+        // The requests' side stays open: its end would be the watch's.
+        let mut request = Request::new(stream::once(async { create }).chain(stream::pending()));
+        request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
+        let mut watch = self.watch().max_decoding_message_size(LARGEST_MESSAGE);
+        let events = within(self.deadline, watch.watch(request)).await?;
+        let deadline = self.deadline;
+        Ok(events.map_err(move |status| EtcdError::answered(&status, deadline)).boxed())
     }
 
     fn cluster(&self) -> ClusterClient<Channel> {

@@ -23,7 +23,7 @@ mod refusal;
 mod tls;
 mod types;
 
-pub use client::Client;
+pub use client::{Client, EventStream};
 pub use endpoint::{Dial, Endpoint, HealthStream};
 pub use error::{EtcdError, Result};
 pub use network::Network;

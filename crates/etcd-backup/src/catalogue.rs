@@ -55,17 +55,32 @@ async fn entry(store: &Store, found: Found) -> Entry {
     }
 }
 
-/// What may go: what the policy of this cluster does not want, and what was left of attempts long ago. Backups of other clusters stay.
+/// Whose backups a policy is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whose<'a> {
+    pub cluster_uid: &'a str,
+    /// Only those of this schedule; else all of the cluster's.
+    pub schedule: Option<&'a str>,
+}
+
+impl Whose<'_> {
+    fn are(&self, manifest: &Manifest) -> bool {
+        manifest.cluster.uid == self.cluster_uid
+            && self.schedule.is_none_or(|schedule| manifest.schedule.as_deref() == Some(schedule))
+    }
+}
+
+/// What may go: what the policy does not want of those that it is about, and what was left of attempts long ago. All others stay.
 pub fn superfluous<'a>(
     entries: &'a [Entry],
-    cluster_uid: &str,
+    whose: Whose<'_>,
     policy: &Policy,
     now: Timestamp,
 ) -> Vec<&'a Found> {
     let ours: Vec<Backup> = entries
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Backup(manifest, _) if manifest.cluster.uid == cluster_uid => {
+            Entry::Backup(manifest, _) if whose.are(manifest) => {
                 Some(Backup { id: manifest.id.clone(), taken_at: manifest.taken_at, good: true })
             }
             _ => None,

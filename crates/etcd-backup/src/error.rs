@@ -2,7 +2,12 @@
 
 use std::io;
 
-use crate::{seal::NotAKey, sha256::Sha256, snapshot::NotASnapshot};
+use crate::{
+    seal::NotAKey,
+    sha256::Sha256,
+    snapshot::NotASnapshot,
+    wal::{chunk::NotAChunk, point::Unreachable, replay::CannotReplay},
+};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -36,6 +41,18 @@ pub enum Error {
     Write(io::Error),
     #[error(transparent)]
     NotAKey(#[from] NotAKey),
+    #[error(
+        "{location}: chunk {sequence} of the chain {chain} was written by somebody else: two captures of one etcd run. This one stops"
+    )]
+    Overtaken { location: String, chain: String, sequence: u64 },
+    #[error("chunk {sequence} of the chain {chain}: {why}")]
+    Chunk { chain: String, sequence: u64, why: NotAChunk },
+    #[error(transparent)]
+    Unreachable(#[from] Unreachable),
+    #[error(transparent)]
+    Replay(#[from] CannotReplay),
+    #[error("backup {id} is not good: {why}. Choose another backup, and find out what happened to this one")]
+    Bad { id: String, why: String },
     #[error("the process was stopped in the middle")]
     Stopped,
 }
@@ -44,7 +61,8 @@ impl Error {
     /// Whether another attempt may go better with nothing changed by anybody.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Source(_) | Self::Etcd(_) | Self::Stopped => true,
+            Self::Source(_) | Self::Etcd(_) | Self::Stopped | Self::Overtaken { .. } => true,
+            Self::Replay(why) => why.is_transient(),
             Self::Store { todo, .. } => *todo == TRY_AGAIN,
             _ => false,
         }

@@ -15,6 +15,7 @@ pub mod catalogue;
 pub mod error;
 pub mod load;
 pub mod manifest;
+pub mod restored;
 pub mod retention;
 pub mod save;
 pub mod seal;
@@ -22,6 +23,7 @@ pub mod sha256;
 pub mod snapshot;
 pub mod source;
 pub mod store;
+pub mod wal;
 
 pub use error::{Error, Result};
 pub use manifest::Manifest;

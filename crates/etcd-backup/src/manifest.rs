@@ -19,10 +19,16 @@ pub struct Manifest {
     /// Who wrote it: program and version.
     pub producer: String,
     pub taken_at: Timestamp,
+    /// The schedule that it belongs to: its retention is of these only. None for one that was asked for by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     pub cluster: Cluster,
     /// The version of the member that gave the snapshot. An older etcd cannot read it.
     pub etcd_version: String,
     pub revision: Revisions,
+    /// What etcd computed over all that it held, if it was asked to: a restored etcd must compute the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<Hash>,
     pub database: Database,
     pub stored: Stored,
 }
@@ -45,6 +51,15 @@ pub struct Cluster {
 pub struct Revisions {
     pub at_least: i64,
     pub at_most: i64,
+}
+
+/// etcd's HashKV at a revision. It depends on what had been compacted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hash {
+    pub revision: i64,
+    pub hash: u32,
+    pub compact_revision: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +136,7 @@ pub(crate) fn example(id: &str) -> Manifest {
         id: id.to_owned(),
         producer: "capstan 0.1.0".to_owned(),
         taken_at: Timestamp::UNIX_EPOCH,
+        schedule: None,
         cluster: Cluster {
             namespace: "default".to_owned(),
             name: "db".to_owned(),
@@ -130,6 +146,7 @@ pub(crate) fn example(id: &str) -> Manifest {
         },
         etcd_version: "3.6.16".to_owned(),
         revision: Revisions { at_least: 40, at_most: 42 },
+        hash: None,
         database: Database { bytes: 1024, sha256: Sha256::of(b"database") },
         stored: Stored {
             object: "snapshot.zst".to_owned(),

@@ -11,14 +11,15 @@ pub struct Policy {
     pub last: Option<u32>,
     /// All that are younger than so many hours.
     pub hours: Option<u32>,
-    /// The newest of each of the last so many days, weeks, months and years that have one (grandfather, father, son).
+    /// The newest of each of the last so many hours, days, weeks, months and years that have one (grandfather, father, son).
+    pub hourly: u32,
     pub daily: u32,
     pub weekly: u32,
     pub monthly: u32,
     pub yearly: u32,
 }
 
-/// What names a day, a week, a month or a year.
+/// What names an hour, a day, a week, a month or a year.
 type Period = fn(&Zoned) -> (i16, i16);
 
 /// A backup as far as this matters.
@@ -68,8 +69,9 @@ impl Policy {
             .collect()
     }
 
-    fn periods(&self) -> [(u32, Period); 4] {
+    fn periods(&self) -> [(u32, Period); 5] {
         [
+            (self.hourly, |at| (at.year(), at.day_of_year() * 24 + i16::from(at.hour()))),
             (self.daily, |at| (at.year(), at.day_of_year())),
             (self.weekly, |at| {
                 let week = at.date().iso_week_date();
@@ -145,11 +147,13 @@ mod tests {
             few.clone(),
             few.clone(),
             few.clone(),
+            few.clone(),
             few,
         )
-            .prop_map(|(last, hours, daily, weekly, monthly, yearly)| Policy {
+            .prop_map(|(last, hours, hourly, daily, weekly, monthly, yearly)| Policy {
                 last,
                 hours,
+                hourly,
                 daily,
                 weekly,
                 monthly,

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     Error, Key, Manifest, Result, Sha256, Store,
-    manifest::{Cluster, Compression, Database, Encryption, FORMAT, Revisions, Stored},
+    manifest::{Cluster, Compression, Database, Encryption, FORMAT, Hash, Revisions, Stored},
     seal::{self, Sealer},
     sha256::Hasher,
     snapshot::{Check, Snapshot},
@@ -37,6 +37,10 @@ pub struct About {
     pub cluster: Cluster,
     pub etcd_version: String,
     pub taken_at: Timestamp,
+    /// What etcd holds, by its own hash, if it was asked.
+    pub hash: Option<Hash>,
+    /// The schedule that it is taken for.
+    pub schedule: Option<String>,
 }
 
 /// How far it is.
@@ -91,9 +95,11 @@ pub async fn save<E: std::fmt::Display>(
         id: about.id,
         producer: about.producer,
         taken_at: about.taken_at,
+        schedule: about.schedule,
         cluster: about.cluster,
         etcd_version: about.etcd_version,
         revision,
+        hash: about.hash,
         database: Database { bytes: snapshot.bytes, sha256: snapshot.sha256 },
         stored: Stored {
             object: object.to_owned(),

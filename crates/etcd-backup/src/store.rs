@@ -11,10 +11,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::TryStreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use object_store::{
-    BackoffConfig, Certificate, ClientOptions, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions,
-    PutPayload, RetryConfig,
+    BackoffConfig, Certificate, ClientOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode,
+    PutOptions, PutPayload, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     azure::MicrosoftAzureBuilder,
     gcp::GoogleCloudStorageBuilder,
@@ -26,7 +26,11 @@ use crate::{
     Error, Result,
     error::of_store,
     manifest::{self, Manifest},
+    wal,
 };
+
+/// Directories that are listed at once.
+const LISTED_AT_ONCE: usize = 8;
 
 /// A place, as a resource or a command line describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -271,6 +275,11 @@ impl Store {
         self.prefix.clone().join(id).join(object)
     }
 
+    /// A path of the store's own layout.
+    pub(crate) fn below(&self, parts: &[&str]) -> Path {
+        parts.iter().fold(self.prefix.clone(), |path, part| path.join(*part))
+    }
+
     pub(crate) fn failed(
         &self,
         action: &'static str,
@@ -300,25 +309,30 @@ impl Store {
         Ok(())
     }
 
-    /// Every directory below the place, in the order of their names.
+    /// Every directory below the place, in the order of their names; not what is captured between backups, which may be very much.
     pub async fn found(&self) -> Result<Vec<Found>> {
-        let listed: Vec<_> = self
-            .objects
-            .list(Some(&self.prefix))
+        let listed = self.objects.list_with_delimiter(Some(&self.prefix)).await;
+        let listed = listed.map_err(self.failed("list", &self.prefix))?;
+        let ours = |path: &Path| path.filename() != Some(wal::shelf::ROOT);
+        let directories = listed.common_prefixes.into_iter().filter(ours);
+        let found: Vec<Option<Found>> = stream::iter(directories.map(|path| self.directory(path)))
+            .buffered(LISTED_AT_ONCE)
             .try_collect()
-            .await
-            .map_err(self.failed("list", &self.prefix))?;
-        let mut found = std::collections::BTreeMap::<String, Found>::new();
-        for meta in listed {
-            let Some(mut below) = meta.location.prefix_match(&self.prefix) else { continue };
-            let (Some(id), Some(object), None) = (below.next(), below.next(), below.next()) else { continue };
-            let newest = jiff::Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or_default();
-            let id = id.as_ref().to_owned();
-            let entry = found.entry(id.clone()).or_insert(Found { id, objects: Vec::new(), newest });
-            entry.objects.push(object.as_ref().to_owned());
-            entry.newest = entry.newest.max(newest);
-        }
-        Ok(found.into_values().collect())
+            .await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    async fn directory(&self, path: Path) -> Result<Option<Found>> {
+        let listed = self.objects.list_with_delimiter(Some(&path)).await.map_err(self.failed("list", &path))?;
+        let time = |meta: &ObjectMeta| {
+            jiff::Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or_default()
+        };
+        let name = |path: &Path| path.filename().map(str::to_owned);
+        let (Some(id), Some(newest)) = (name(&path), listed.objects.iter().map(time).max()) else {
+            return Ok(None);
+        };
+        let objects = listed.objects.iter().filter_map(|meta| name(&meta.location)).collect();
+        Ok(Some(Found { id, objects, newest }))
     }
 
     /// Removes a backup, its manifest first: what is left after an interruption is not taken for a backup.

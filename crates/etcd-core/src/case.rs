@@ -21,7 +21,10 @@ pub(crate) struct Case<'a> {
     pub(crate) picture: &'a Picture,
     pub(crate) wanted: &'a Wanted,
     pub(crate) identity: Identity,
+    /// In whole seconds, as what is on record is.
     pub(crate) now: Timestamp,
+    /// To the millisecond, for what is waited for and not remembered.
+    pub(crate) exactly: Timestamp,
     pub(crate) names: Names<'a>,
     /// Everybody who is listed, or has something in Kubernetes.
     pub(crate) members: BTreeMap<Serial, Seen<'a>>,
@@ -68,7 +71,13 @@ pub(crate) enum Health {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(picture: &'a Picture, wanted: &'a Wanted, identity: Identity, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        picture: &'a Picture,
+        wanted: &'a Wanted,
+        identity: Identity,
+        exactly: Timestamp,
+    ) -> Self {
+        let now = in_seconds(exactly);
         let names = names(picture);
         let listed = picture.etcd.members.as_deref().unwrap_or_default();
         let strangers = listed.iter().filter(|member| serial_of(&names, member).is_none()).collect();
@@ -81,6 +90,7 @@ impl<'a> Case<'a> {
             wanted,
             identity,
             now,
+            exactly,
             names,
             members,
             strangers,
@@ -137,7 +147,7 @@ impl<'a> Case<'a> {
     }
 
     pub(crate) fn may_go_down(&self, seen: &Seen<'_>) -> Result<Permit, Hindrance> {
-        quorum::may_go_down(seen.id(), &self.voters, self.now)
+        quorum::may_go_down(seen.id(), &self.voters, self.exactly)
     }
 
     /// Who serves and can take a request about members: the leader if there is one.
@@ -241,9 +251,9 @@ impl<'a> Seen<'a> {
         self.objects.stateful_set.as_ref()?.template.as_ref()
     }
 
-    /// The fingerprint of what runs: that of its pod, or that which its next pod will have.
+    /// The fingerprint of what runs: that of its pod, or that which its next pod will have; one that is being stopped does not count.
     pub(crate) fn running(&self) -> Option<String> {
-        match &self.objects.pod {
+        match self.objects.pod.as_ref().filter(|pod| !pod.deleting) {
             Some(pod) => pod.template.clone(),
             None => self.recorded().map(Template::fingerprint),
         }
@@ -253,6 +263,11 @@ impl<'a> Seen<'a> {
     pub(crate) fn time(&self, now: Timestamp) -> std::time::Duration {
         now.duration_since(self.since).try_into().unwrap_or_default()
     }
+}
+
+/// The API keeps whole seconds: a plan that remembers more would differ from itself when it is read again.
+pub(crate) fn in_seconds(now: Timestamp) -> Timestamp {
+    Timestamp::from_second(now.as_second()).unwrap_or(now)
 }
 
 /// Everybody who is listed, or has something in Kubernetes.

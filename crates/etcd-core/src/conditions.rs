@@ -1,6 +1,6 @@
 //! Conditions: what is (not) the case, as a table of judgements; and the words for why.
 
-use etcd_types::{Phase, TlsMode};
+use etcd_types::{OperationKind, Phase, TlsMode};
 use jiff::SignedDuration;
 
 use crate::{
@@ -93,6 +93,8 @@ whys! {
     Outdated,
     /// A member does not serve with its new version or settings; the others were left as they are. Revert the spec, or correct it.
     RollFailed,
+    /// The backup before another version has failed, and no member was touched. Delete the EtcdBackup to try again, or set spec.version back.
+    BackupFailed,
     /// One member can be lost without harm.
     CanLoseOne,
     /// With one member less, nothing could be written.
@@ -149,6 +151,10 @@ whys! {
     MemberUp,
     /// The cluster exists: its ID is known.
     Founded,
+    /// The data of a backup could not be brought in; the message says why, and what to do.
+    RestoreFailed,
+    /// The data of a backup is served by all members.
+    Restored,
 }
 
 type Judgement = (Truth, Why, String);
@@ -253,6 +259,12 @@ fn up_to_date(case: &Case<'_>, deed: Option<&Deed>, _: &[Refusal]) -> Judgement 
     let names: Vec<String> = outdated.map(|seen| case.name(seen.serial)).collect();
     if let Some(deed) = deed.filter(|deed| deed.stuck == Some(Why::RollFailed)) {
         return (Truth::False, Why::RollFailed, deed.message.clone().unwrap_or_default());
+    }
+    let rolls = |deed: &&Deed| {
+        matches!(deed.kind, OperationKind::Upgrade | OperationKind::Downgrade | OperationKind::Configure)
+    };
+    if let Some(deed) = deed.filter(rolls).filter(|_| names.is_empty()) {
+        return (Truth::False, Why::Operating, deed.message.clone().unwrap_or_default());
     }
     if names.is_empty() && members.len() == case.wanted.size {
         return (

@@ -10,13 +10,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Claim, ClaimState, ClaimWish, ClusterId, Latch, MemberWish, Objects, Picture, Plan, Refusal, Serial,
-    Step, Version,
+    Stage, Start, Step, Version,
     case::{self, Case, Seen},
-    conditions, data, found, hand_over,
+    conditions, data, finish, found, hand_over,
     identity::{self, Identity},
     join, leave, phase,
     quorum::quorum,
-    repair, report, roll,
+    repair, report, restore, roll,
     rule::{Deed, Verdict},
     validate::{self, Running},
     volumes,
@@ -25,13 +25,16 @@ use crate::{
 type Rule = fn(&Case<'_>) -> Verdict;
 
 /// While no cluster ID is known.
-const FOUNDING: &[Rule] = &[leave::leftovers, roll::revert, found::begin];
+const FOUNDING: &[Rule] = &[leave::leftovers, roll::revert, restore::go, found::begin];
 
 /// While a member answers for another cluster: nothing else is safe to judge.
-const CONFLICT: &[Rule] = &[leave::leftovers, repair::stray];
+const CONFLICT: &[Rule] = &[leave::leftovers, repair::stray, restore::go];
 
 /// While there is no live member list: nobody's membership is touched. Only a user's correction of what is down is carried out.
-const BLIND: &[Rule] = &[roll::revert];
+const BLIND: &[Rule] = &[roll::revert, restore::go];
+
+/// While members are stopped or started for a restore.
+const RESTORING: &[Rule] = &[restore::go];
 
 /// Otherwise. Who has left goes; what is broken is mended; what has begun is finished; then what is asked for.
 const RULES: &[Rule] = &[
@@ -39,6 +42,7 @@ const RULES: &[Rule] = &[
     leave::unwanted_learner,
     roll::revert,
     repair::repair,
+    restore::go,
     found::finish,
     join::promote,
     join::wait,
@@ -47,14 +51,15 @@ const RULES: &[Rule] = &[
     roll::cancel_downgrade,
     roll::configure,
     roll::upgrade,
+    finish::finish,
     hand_over::hand_over,
+    restore::tidy,
     clean_up,
 ];
 
 /// What to do for the cluster of this picture, now.
-pub fn decide(picture: &Picture, now: Timestamp) -> Plan {
-    // The API keeps whole seconds: a plan that remembers more would differ from itself when it is read again.
-    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+pub fn decide(picture: &Picture, exactly: Timestamp) -> Plan {
+    let now = case::in_seconds(exactly);
     let mut identity = Identity::of(picture);
     let mut refusals = Vec::new();
     if identity.cluster_id.is_none() {
@@ -63,18 +68,29 @@ pub fn decide(picture: &Picture, now: Timestamp) -> Plan {
     let adopted = adopt(picture, &mut identity, &mut refusals);
     let judged = validate::judge(&picture.spec, &running(picture, &identity, &adopted, now));
     refusals.extend(judged.refusals);
+    let mut wanted = judged.wanted.filter(|_| adopted.is_ok());
+    if identity.cluster_id.is_none()
+        && picture.spec.bootstrap.recovery.is_some()
+        && picture.spec.storage.medium == Medium::Memory
+    {
+        let why = "the data of a backup is brought to a volume, and spec.storage.medium is Memory: set PersistentVolume";
+        refusals.push(Refusal { field: "spec.bootstrap.recovery", why: why.to_owned() });
+        wanted = None;
+    }
     if picture.cluster.deleting && !picture.spec.deletion_policy.protection {
         return ending(picture, &identity);
     }
     let hold = picture.spec.deletion_policy.protection
         || picture.spec.deletion_policy.volumes == VolumePolicy::Delete;
-    let Some(wanted) = judged.wanted.filter(|_| adopted.is_ok()) else {
+    let Some(wanted) = wanted else {
         return unbegun(picture, &identity, refusals, hold);
     };
     if identity.cluster_id.is_none() && !picture.spec.paused {
-        found::choose(&mut identity, picture, wanted.size);
+        // The data of a backup is brought to one, and the others get it from there.
+        let recovers = restore::recovers(picture, identity.record.as_ref());
+        found::choose(&mut identity, picture, if recovers { 1 } else { wanted.size });
     }
-    let case = Case::new(picture, &wanted, identity, now);
+    let case = Case::new(picture, &wanted, identity, exactly);
     if picture.spec.paused {
         let outcome = Outcome { deed: None, acts: false, wake: None };
         return plan(&case, None, outcome, refusals, hold);
@@ -95,6 +111,7 @@ pub(crate) struct Outcome {
 fn judge(case: &Case<'_>) -> Outcome {
     let rules = match () {
         () if !case.identity.contradictions.is_empty() => &[],
+        () if restore::is_exclusive(case) => RESTORING,
         () if !case.strays.is_empty() => CONFLICT,
         () if case.identity.cluster_id.is_none() => FOUNDING,
         () if !case.has_list() => BLIND,
@@ -132,7 +149,9 @@ fn plan(
 ) -> Plan {
     let step = outcome.deed.as_ref().filter(|_| outcome.acts).and_then(|deed| deed.step.clone());
     let phase = phase::judge(case, outcome.deed.as_ref(), &refusals);
-    let status = report::status(case, outcome.deed.as_ref(), phase);
+    let record =
+        objects.as_ref().map_or(case.identity.record.as_ref(), |objects| objects.latch.restore.as_ref());
+    let status = report::status(case, outcome.deed.as_ref(), phase, record);
     let conditions = conditions::judge(case, outcome.deed.as_ref(), &refusals);
     let events = report::events(case, &status);
     Plan { hold, objects, step, status, conditions, events, refusals, wake: outcome.wake }
@@ -265,10 +284,14 @@ fn objects(case: &Case<'_>, outcome: &Outcome, adopted: &BTreeMap<Serial, &Claim
     let proposed = outcome.deed.as_ref();
     let deed = proposed.filter(|_| outcome.acts);
     let founding = case.identity.cluster_id.is_none();
-    let members = if founding { founders(case) } else { members(case, deed, adopted) };
+    let members = match founding {
+        _ if !restore::may_start_members(case) => Vec::new(),
+        true => founders(case),
+        false => members(case, deed, adopted),
+    };
     let listed = case.picture.etcd.members.as_ref().map_or(members.len(), Vec::len);
     Objects {
-        latch: Latch { latest_serial: report::latest_serial(case, proposed), ..case.identity.latch() },
+        latch: latch(case, proposed),
         wanted: case.wanted.clone(),
         claims: if case.wanted.storage.medium == Medium::Memory {
             Vec::new()
@@ -277,7 +300,16 @@ fn objects(case: &Case<'_>, outcome: &Outcome, adopted: &BTreeMap<Serial, &Claim
         },
         members,
         min_available: (listed > 1).then(|| u32::try_from(quorum(listed)).unwrap_or(u32::MAX)),
+        seed: restore::seed(case),
+        replay: restore::replay_wish(case),
+        closed: restore::is_closed(case),
     }
+}
+
+/// What is to be remembered from now on.
+fn latch(case: &Case<'_>, proposed: Option<&Deed>) -> Latch {
+    let latch = Latch { latest_serial: report::latest_serial(case, proposed), ..case.identity.latch() };
+    restore::turn(case, latch)
 }
 
 /// The founders, once it is on record who they are, and nobody of an earlier attempt is left.
@@ -289,10 +321,14 @@ fn founders(case: &Case<'_>) -> Vec<MemberWish> {
             && (seen.objects.stateful_set.is_some() || seen.objects.pod.is_some())
     });
     let certified = case.picture.certificates.problems.is_empty();
-    let Some(version) = case.joining_version().filter(|_| on_record && !left && certified) else {
+    let (version, start) = match &case.identity.record {
+        Some(record) if record.stage == Stage::Starting => (Some(record.version), Start::Started),
+        record if restore::recovers(case.picture, record.as_ref()) => (None, Start::Started),
+        _ => (case.joining_version(), identity::founding(&case.names, founders)),
+    };
+    let Some(version) = version.filter(|_| on_record && !left && certified) else {
         return Vec::new();
     };
-    let start = identity::founding(&case.names, founders);
     let wish = |serial: &Serial| MemberWish {
         serial: *serial,
         template: case.wanted.template(version, start.clone()),
@@ -314,7 +350,7 @@ fn members(case: &Case<'_>, deed: Option<&Deed>, adopted: &BTreeMap<Serial, &Cla
         |(serial, claim)| {
             let version = data::of_adopted(claim, adopted)
                 .or_else(|| case.wanted.version.map(|(version, _)| version))?;
-            let template = case.wanted.template(version, crate::Start::Started);
+            let template = case.wanted.template(version, Start::Started);
             Some(MemberWish { serial: *serial, template, voter: true })
         },
     );
@@ -333,7 +369,9 @@ fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &C
         let ran = seen.and_then(|seen| seen.ran).or_else(|| adopted?.version);
         ClaimWish {
             serial: wish.serial,
-            create: (founding && first) || (newcomer && (first || !voter)),
+            // What was brought to a seed is not there a second time.
+            create: (founding && first && wish.template.start != Start::Started)
+                || (newcomer && (first || !voter)),
             detached: None,
             cluster_id: case.identity.cluster_id,
             version: ran,
@@ -341,6 +379,7 @@ fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &C
             resize: seen
                 .and_then(|seen| seen.objects.claim.as_ref())
                 .and_then(|claim| volumes::resize(claim, &case.wanted.storage)),
+            seed: None,
         }
     };
     let left = case.members.values().filter(|seen| {
@@ -357,12 +396,18 @@ fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &C
         serial: seen.serial,
         create: false,
         detached: Some(case.now),
-        cluster_id: case.identity.cluster_id,
+        cluster_id: seen
+            .objects
+            .claim
+            .as_ref()
+            .and_then(|claim| claim.cluster_id)
+            .or(case.identity.cluster_id),
         version: seen.ran,
         started: seen.objects.claim.as_ref().and_then(|claim| claim.started),
         resize: None,
+        seed: None,
     });
-    members.iter().map(of_member).chain(of_left).collect()
+    members.iter().map(of_member).chain(of_left).chain(restore::claims(case)).collect()
 }
 
 /// Volumes of members that left, where the user agreed to lose them, after the time that they are kept.

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    ClaimState, ClusterId, Latch, Names, Picture, Serial, Start,
+    ClaimState, ClusterId, Latch, Names, Picture, Record, Serial, Start,
     case::{self, Case, Seen},
+    restore,
 };
 
 /// What is known about who this is.
@@ -21,6 +22,10 @@ pub(crate) struct Identity {
     pub(crate) latest: u64,
     /// Who founds it, or founded it.
     pub(crate) founders: Vec<Serial>,
+    /// The restore that is under way, or was the last.
+    pub(crate) record: Option<Record>,
+    /// All that are over.
+    pub(crate) restored: BTreeSet<String>,
 }
 
 impl Identity {
@@ -32,8 +37,16 @@ impl Identity {
         let from_claims = claims
             .filter(|claim| claim.ours && claim.state == ClaimState::Member)
             .filter_map(|claim| claim.cluster_id);
-        let remembered: Vec<ClusterId> =
-            from_latch.into_iter().chain(from_status).chain(from_claims).collect();
+        let record = picture.latch.as_ref().and_then(|latch| latch.restore.clone());
+        // What a restore has given up may be remembered somewhere for a moment longer; so may what it did not come to.
+        let given_up = record.as_ref().and_then(Record::given_up);
+        let returns_to = record.as_ref().and_then(Record::returns_to);
+        let remembered: Vec<ClusterId> = from_latch
+            .into_iter()
+            .chain(from_status)
+            .chain(from_claims)
+            .filter(|id| Some(*id) != given_up && returns_to.is_none_or(|before| before == *id))
+            .collect();
         let all: BTreeSet<ClusterId> = remembered.iter().copied().collect();
         let given = picture.latch.as_ref().map_or(0, |latch| latch.latest_serial);
         let reported =
@@ -45,6 +58,8 @@ impl Identity {
             contradictions: if all.len() > 1 { all.into_iter().collect() } else { Vec::new() },
             latest: given.max(reported).max(seen),
             founders: picture.latch.as_ref().map(|latch| latch.founders.clone()).unwrap_or_default(),
+            record,
+            restored: picture.latch.as_ref().map(|latch| latch.restored.clone()).unwrap_or_default(),
         }
     }
 
@@ -55,8 +70,19 @@ impl Identity {
 
     /// What the ConfigMap is to say.
     pub(crate) fn latch(&self) -> Latch {
-        Latch { cluster_id: self.cluster_id, latest_serial: self.latest, founders: self.founders.clone() }
+        Latch {
+            cluster_id: self.cluster_id,
+            latest_serial: self.latest,
+            founders: self.founders.clone(),
+            restore: self.record.clone(),
+            restored: self.restored.clone(),
+        }
     }
+}
+
+/// The cluster's ID, as something outside etcd remembers it.
+pub fn known_id(picture: &Picture) -> Option<ClusterId> {
+    Identity::of(picture).cluster_id
 }
 
 /// Takes the ID that the live members agree on, while none is latched: a member list was read, and all who answer say the same.
@@ -64,7 +90,8 @@ pub(crate) fn discover(identity: &mut Identity, picture: &Picture) {
     let Some(members) = &picture.etcd.members else { return };
     let answers = picture.etcd.endpoints.values().filter_map(|answer| answer.as_ref().ok());
     let ids: BTreeSet<ClusterId> = answers.map(|endpoint| endpoint.cluster_id).collect();
-    if let (Some(id), 1) = (ids.first(), ids.len()) {
+    let given_up = identity.record.as_ref().and_then(Record::given_up);
+    if let (Some(id), 1) = (ids.first().filter(|id| Some(**id) != given_up), ids.len()) {
         let names = case::names(picture);
         let urls = members.iter().flat_map(|member| &member.peer_urls);
         // Who they really are: a list that was given up may have met after all.
@@ -76,6 +103,10 @@ pub(crate) fn discover(identity: &mut Identity, picture: &Picture) {
 
 /// How a member comes in.
 pub(crate) fn start(case: &Case<'_>, seen: &Seen<'_>) -> Start {
+    // A seed has its data: without it, it must not begin with nothing.
+    if case.identity.cluster_id.is_none() && restore::recovers(case.picture, case.identity.record.as_ref()) {
+        return Start::Started;
+    }
     if case.identity.cluster_id.is_none() {
         return founding(&case.names, &case.identity.founders);
     }

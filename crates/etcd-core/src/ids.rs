@@ -27,7 +27,8 @@ impl fmt::Display for MemberId {
 }
 
 /// etcd's ID of a cluster. Once it is known, nobody founds a cluster under this name again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct ClusterId(pub u64);
 
 /// As etcdctl prints it, and as it is latched.
@@ -47,6 +48,20 @@ impl FromStr for ClusterId {
 
     fn from_str(text: &str) -> Result<Self, NoId> {
         u64::from_str_radix(text, 16).map(Self).map_err(|_| NoId(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for ClusterId {
+    type Error = NoId;
+
+    fn try_from(text: String) -> Result<Self, NoId> {
+        text.parse()
+    }
+}
+
+impl From<ClusterId> for String {
+    fn from(id: ClusterId) -> Self {
+        id.to_string()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{
     Serial, Step,
     case::{Case, Health, Seen},
     quorum::{SETTLE, quorum},
+    restore,
     rule::{Deed, LOOK, Verdict, on_record},
     text::members,
 };
@@ -67,7 +68,7 @@ pub(crate) fn grow(case: &Case<'_>) -> Verdict {
         let why = "too few members serve to add another one";
         return Verdict::Do(deed.saying(why).look_again(LOOK, why));
     }
-    if let Some((_, wait)) = case.voters.unsettled(NEARLY, case.now) {
+    if let Some((_, wait)) = case.voters.unsettled(NEARLY, case.exactly) {
         let why =
             format!("etcd takes a new member when all others have been connected for {} s", SETTLE.as_secs());
         return Verdict::Do(deed.look_again(wait, why));
@@ -94,7 +95,9 @@ pub(crate) fn unsafe_founder(case: &Case<'_>) -> Option<Serial> {
 
 /// The number on record that etcd has not heard of, or the next one.
 fn next_serial(case: &Case<'_>) -> Serial {
-    let given = on_record(case, &[OperationKind::ScaleOut, OperationKind::Replace])
+    let growing =
+        [OperationKind::ScaleOut, OperationKind::Replace, OperationKind::Recover, OperationKind::Restore];
+    let given = on_record(case, &growing)
         .filter(|operation| operation.step == ADDING)
         .and_then(|operation| case.names.serial_of_name(operation.member.as_deref()?));
     given
@@ -103,6 +106,9 @@ fn next_serial(case: &Case<'_>) -> Serial {
 }
 
 fn deed(case: &Case<'_>, doing: &'static str) -> Deed {
+    if let Some((kind, target)) = restore::growing(case) {
+        return Deed::new(kind, target, doing);
+    }
     match on_record(case, &[OperationKind::Replace]) {
         Some(replacing) => Deed::new(OperationKind::Replace, &replacing.target, doing),
         None => Deed::new(OperationKind::ScaleOut, members(case.wanted.size), doing),
@@ -114,10 +120,7 @@ fn progress(case: &Case<'_>, learner: &Seen<'_>) -> String {
     let (Some(leader), Some(own)) = (leader, learner.endpoint) else {
         return format!("{} catches up", case.name(learner.serial));
     };
-    format!(
-        "{} catches up: {} of {} entries",
-        case.name(learner.serial),
-        own.raft_applied_index,
-        leader.raft_index
-    )
+    // The leader was asked at the same time, and may have had fewer entries when it answered.
+    let all = leader.raft_index.max(own.raft_applied_index);
+    format!("{} catches up: {} of {all} entries", case.name(learner.serial), own.raft_applied_index)
 }

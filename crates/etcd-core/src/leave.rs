@@ -34,7 +34,14 @@ pub(crate) fn leftovers(case: &Case<'_>) -> Verdict {
     let Some(stateful_set) = &seen.objects.stateful_set else { return Verdict::Pass };
     let deed = match on_record(
         case,
-        &[OperationKind::ScaleIn, OperationKind::ScaleOut, OperationKind::Replace, OperationKind::Found],
+        &[
+            OperationKind::ScaleIn,
+            OperationKind::ScaleOut,
+            OperationKind::Replace,
+            OperationKind::Found,
+            OperationKind::Recover,
+            OperationKind::Restore,
+        ],
     ) {
         Some(known) => Deed::new(known.kind, &known.target, "Stopping"),
         None => Deed::new(OperationKind::CleanUp, case.name(seen.serial), "Stopping"),
@@ -119,7 +126,7 @@ pub(crate) fn remove(case: &Case<'_>, seen: &Seen<'_>, deed: Deed, why: &str) ->
 /// Hands the leadership to whoever serves, is preferred, has not just come back, and is furthest.
 pub(crate) fn heir(case: &Case<'_>, from: Serial, preferred: impl Fn(&Seen<'_>) -> bool) -> Option<Step> {
     let candidates = case.voters().filter(|seen| seen.serial != from && seen.health == Health::Serving);
-    let unsettled = case.voters.unsettled(SETTLE, case.now).map(|(id, _)| id);
+    let unsettled = case.voters.unsettled(SETTLE, case.exactly).map(|(id, _)| id);
     let to = candidates.max_by_key(|seen| {
         let applied = seen.endpoint.map_or(0, |endpoint| endpoint.raft_applied_index);
         (preferred(seen), unsettled != Some(seen.id()), applied, Reverse(seen.serial))

@@ -17,7 +17,9 @@
 //! | `quorum.rs` | may this member go down, may that one leave? |
 //! | `data.rs` | which version's data a member may have, seen or not |
 //! | `identity.rs`, `found.rs`, `join.rs`, `leave.rs` | `new` or `existing`; the ways in and out |
+//! | `restore.rs`, `record.rs` | data from a backup: into a new cluster, or in place; how far that is |
 //! | `repair.rs`, `roll.rs`, `hand_over.rs` | restart and replace; other settings, other versions, and back; another leader, on request |
+//! | `beforehand.rs`, `finish.rs` | the backup before another version; when an operation is over |
 //! | `volumes.rs` | which claims grow; what of `spec.storage` is refused |
 //! | `report.rs`, `phase.rs`, `conditions.rs` | what people read |
 //! | `names.rs`, `ids.rs`, `template.rs` | what things are called; what a member's pod is made from |
@@ -26,11 +28,13 @@
 //! rendered only while no cluster ID is known anywhere; no claim is deleted without consent; no membership step without a live
 //! member list of the latched cluster; a reverted spec is always acted on.
 
+mod beforehand;
 mod case;
 mod cause;
 pub mod conditions;
 mod data;
 mod decide;
+mod finish;
 pub mod flags;
 mod found;
 mod hand_over;
@@ -43,8 +47,10 @@ mod phase;
 mod picture;
 mod plan;
 pub mod quorum;
+mod record;
 mod repair;
 mod report;
+mod restore;
 mod roll;
 mod rule;
 mod template;
@@ -56,14 +62,20 @@ mod volumes;
 pub use conditions::{Condition, Truth, Why};
 pub use decide::decide;
 pub use hand_over::MOVE_LEADER;
+pub use identity::known_id;
 pub use ids::{ClusterId, MemberId, NoId, Serial};
 pub use names::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT};
 pub use picture::{
     Alarm, AlarmKind, Certificates, Claim, ClaimPhase, ClaimState, Cluster, Endpoint, Etcd, Exit, Latch,
-    Listed, Member, Node, NodeState, Picture, Pod, StatefulSet, Unreachable, Waiting,
+    Listed, Member, Node, NodeState, Picture, Pod, Recovery, StatefulSet, Unreachable, UpgradeBackup,
+    Waiting, Work, WorkState, Works,
 };
-pub use plan::{ClaimWish, DowngradeAction, Event, MemberWish, Objects, Plan, Refusal, Step};
+pub use plan::{
+    ClaimWish, DowngradeAction, Event, MemberWish, Objects, Plan, Refusal, ReplayWish, SeedWish, Step, Task,
+};
 pub use quorum::Permit;
+pub use record::{BOOTSTRAP, Before, Record, Stage};
+pub use restore::readable;
 pub use template::{Start, Template};
 pub use validate::Wanted;
 pub use version::{Minor, Version};

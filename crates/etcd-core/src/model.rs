@@ -3,6 +3,7 @@
 
 mod etcd;
 mod observe;
+pub(crate) mod restore;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,8 @@ use serde_json::{Value, json};
 
 use self::etcd::{Disk, Etcd};
 use crate::{
-    ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Start, Step, Template,
-    Version, Waiting, decide, quorum::quorum,
+    ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Stage, Start, Step, Template,
+    UpgradeBackup, Version, Waiting, decide, quorum::quorum,
 };
 
 pub(crate) struct Model {
@@ -43,10 +44,12 @@ pub(crate) struct Model {
     pub(crate) room: usize,
     pub(crate) certificate_problems: Vec<String>,
     pub(crate) upgrade_hold: Option<String>,
+    pub(crate) upgrade_backup: Option<UpgradeBackup>,
     pub(crate) move_leader: Option<String>,
     made: u64,
     /// Claims that were deleted.
     pub(crate) deleted_claims: Vec<Serial>,
+    pub(crate) restores: restore::Restores,
 }
 
 /// What Kubernetes has for one number.
@@ -109,9 +112,11 @@ impl Model {
             room: usize::MAX,
             certificate_problems: Vec::new(),
             upgrade_hold: None,
+            upgrade_backup: None,
             move_leader: None,
             made: 0,
             deleted_claims: Vec::new(),
+            restores: restore::Restores::default(),
         }
     }
 
@@ -145,7 +150,13 @@ impl Model {
         if let Some(objects) = &plan.objects {
             if go() {
                 let before = self.latch.as_ref().and_then(|latch| latch.cluster_id);
-                assert!(before.is_none() || objects.latch.cluster_id == before, "the latch forgot:\n{plan}");
+                let consented = self.restores.request.as_ref().is_some_and(|request| request.consented);
+                let switches = matches!(self.stage(), Some(Stage::Stopping | Stage::Starting | Stage::Replaying));
+                let aborts = matches!(objects.latch.restore.as_ref().map(|it| &it.stage), Some(Stage::Returning { .. }));
+                assert!(
+                    before.is_none() || objects.latch.cluster_id == before || (switches && (consented || aborts)),
+                    "the latch forgot:\n{plan}"
+                );
                 self.latch = Some(objects.latch.clone());
             }
             for wish in &objects.claims {
@@ -153,6 +164,13 @@ impl Model {
                     self.apply_claim(wish);
                 }
             }
+            if let Some(wish) = objects.seed.as_ref().filter(|_| go()) {
+                self.make_seed(wish);
+            }
+            if let Some(wish) = objects.replay.as_ref().filter(|_| go()) {
+                self.make_replay(wish.serial);
+            }
+            self.restores.closed = objects.closed;
             for wish in &objects.members {
                 if go() {
                     self.apply_member(wish.serial, &wish.template);
@@ -202,7 +220,11 @@ impl Model {
             if let Some(size) = &wish.resize {
                 claim.asked = size.clone();
             }
-            claim.state = wish.detached.map_or(ClaimState::Member, |since| ClaimState::Detached { since });
+            claim.state = match (wish.detached, &wish.seed) {
+                (Some(since), _) => ClaimState::Detached { since },
+                (None, Some(_)) => ClaimState::Seed,
+                (None, None) => ClaimState::Member,
+            };
         }
     }
 
@@ -232,6 +254,18 @@ impl Model {
                 self.boxes.entry(*serial).or_default().claim = None;
                 self.deleted_claims.push(*serial);
             }
+            Step::TakeBackup { name, .. } if self.stage() == Some(Stage::Preparing) => self.make_safety(name),
+            Step::TakeBackup { name, .. } => {
+                let (name, uid, cluster) = (name.clone(), self.fresh("backup"), "db".to_owned());
+                let (created, deleting, phase, message) = (self.now, false, None, None);
+                self.upgrade_backup =
+                    Some(UpgradeBackup { name, uid, cluster, created, deleting, phase, message });
+            }
+            Step::DeleteBackup { uid, .. } => {
+                assert_eq!(self.upgrade_backup.as_ref().map(|made| &made.uid), Some(uid));
+                self.upgrade_backup = None;
+            }
+            Step::DeleteJob { serial, task, .. } => self.delete_job(*serial, *task),
             Step::Downgrade { action: DowngradeAction::Enable, target, .. } => {
                 self.etcd.downgrade = Some(format!("{target}.0").parse().unwrap());
             }
@@ -245,6 +279,7 @@ impl Model {
         let wishes = || plan.objects.iter().flat_map(|objects| &objects.members);
         let founds = wishes().any(|wish| matches!(wish.template.start, Start::Found { .. }));
         assert!(!(founds && latched), "`new` after the latch:\n{plan}");
+        assert!(!founds || self.restores.request.is_none(), "`new` where the data of a backup is wanted:\n{plan}");
         let joins = wishes().filter(|wish| matches!(wish.template.start, Start::Join { .. }));
         for wish in joins {
             assert!(!self.etcd.has_started(wish.serial), "member {} joins twice:\n{plan}", wish.serial);
@@ -284,7 +319,8 @@ impl Model {
                 );
             }
             Step::DeleteStatefulSet { serial, .. } => {
-                assert!(!self.etcd.is_member(*serial), "a member's StatefulSet:\n{plan}");
+                let restoring = matches!(self.stage(), Some(Stage::Stopping | Stage::Returning { .. }));
+                assert!(restoring || !self.etcd.is_member(*serial), "a member's StatefulSet:\n{plan}");
             }
             Step::DeleteClaim { serial, .. } => {
                 let consent = self.spec.deletion_policy.volumes == etcd_types::VolumePolicy::Delete;

@@ -2,7 +2,7 @@
 
 use etcd_types::TlsMode;
 
-use crate::Serial;
+use crate::{Serial, Version};
 
 /// What a client connects to.
 pub const CLIENT_PORT: u16 = 2379;
@@ -51,6 +51,11 @@ impl Names<'_> {
     /// The Secret with a client's credentials.
     pub fn client_secret(&self) -> String {
         format!("{}-client-tls", self.cluster)
+    }
+
+    /// The EtcdBackup that is taken before members move to `version`. Without dots: names of Jobs and pods are derived from it.
+    pub fn backup_before(&self, version: Version) -> String {
+        format!("{}-before-{}", self.cluster, version.to_string().replace('.', "-"))
     }
 
     /// A member's host name.

@@ -31,7 +31,10 @@ fn present(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
     if let Some(conflict) = conflict(case) {
         return (Phase::Conflict, conflict);
     }
-    if let Some(deed) = deed.filter(|_| case.identity.cluster_id.is_none() || case.has_list()) {
+    let restoring = |deed: &&Deed| matches!(deed.kind, OperationKind::Recover | OperationKind::Restore);
+    if let Some(deed) =
+        deed.filter(|deed| case.identity.cluster_id.is_none() || case.has_list() || restoring(deed))
+    {
         return doing(case, deed);
     }
     if !case.has_list() {
@@ -49,7 +52,7 @@ fn doing(case: &Case<'_>, deed: &Deed) -> (Phase, String) {
         .clone()
         .or_else(|| deed.step.as_ref().map(ToString::to_string))
         .unwrap_or_else(|| health(case));
-    if deed.stuck == Some(Why::WaitingForUser) {
+    if matches!(deed.stuck, Some(Why::WaitingForUser | Why::BackupFailed)) {
         return (Phase::WaitingForUser, message);
     }
     (phase_of(deed.kind), message)
@@ -63,6 +66,7 @@ fn phase_of(kind: OperationKind) -> Phase {
         OperationKind::Upgrade => Phase::Upgrading,
         OperationKind::Downgrade => Phase::Downgrading,
         OperationKind::Configure => Phase::ApplyingConfig,
+        OperationKind::Recover | OperationKind::Restore => Phase::Restoring,
         OperationKind::MoveLeader | OperationKind::CleanUp => Phase::Healthy,
     }
 }

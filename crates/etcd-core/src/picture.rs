@@ -3,14 +3,14 @@
 //! Whoever takes it reads Kubernetes first and etcd afterwards. A StatefulSet exists only for a member that was added before, so
 //! one that is in the picture and not in its member list has left for certain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_types::{EtcdClusterSpec, EtcdClusterStatus};
+use etcd_types::{BackupPhase, BackupStore, EtcdClusterSpec, EtcdClusterStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use serde::{Deserialize, Serialize};
 
-use crate::{ClusterId, MemberId, Serial, Template, Version};
+use crate::{ClusterId, MemberId, Record, Serial, Template, Version};
 
 /// All that is known about a cluster at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +34,72 @@ pub struct Picture {
     /// The annotation `etcd.capstan.dev/hold-upgrade`: an upgrade must not begin yet, and why. Whoever makes the backup before an
     /// upgrade sets it.
     pub upgrade_hold: Option<String>,
+    /// The EtcdBackup that must be completed before the version changes ([`Names::backup_before`](crate::Names::backup_before)).
+    pub upgrade_backup: Option<UpgradeBackup>,
     /// The annotation [`MOVE_LEADER`](crate::MOVE_LEADER): the member that somebody wants to lead.
     pub move_leader: Option<String>,
+    /// The data of a backup that is asked for: by `spec.bootstrap.recovery` before there is a cluster, or by an EtcdRestore.
+    pub recovery: Option<Recovery>,
+    /// What is being done for it, beside the members.
+    pub work: Works,
+}
+
+/// The data of a backup that is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovery {
+    /// The EtcdRestore; nothing for `spec.bootstrap.recovery`.
+    pub name: Option<String>,
+    /// Its UID, or [`BOOTSTRAP`](crate::BOOTSTRAP).
+    pub uid: String,
+    /// Whether somebody agreed to give up the present data. Where there is none, always.
+    pub consented: bool,
+    /// What the data comes from, in words: "the backup nightly-1".
+    pub label: String,
+    /// What all that was asked for is known by: another one is something else.
+    pub fingerprint: String,
+    /// Whether it goes on from the backup to a revision or a time.
+    pub to_point: bool,
+    /// The store that it comes from; what the present data is backed up to first.
+    pub store: Option<BackupStore>,
+    /// Why it cannot be begun with: there is no such EtcdBackup, say.
+    pub problem: Option<String>,
+}
+
+/// What is being done to bring data, beside the members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Works {
+    /// Jobs that bring data to the volume of a member.
+    pub seeds: BTreeMap<Serial, Work>,
+    /// Jobs that write again what came after the backup.
+    pub replays: BTreeMap<Serial, Work>,
+    /// The backup of the data that a restore replaces.
+    pub safety: Option<Work>,
+}
+
+/// A Job, or a backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// `metadata.uid`, for preconditions.
+    pub uid: String,
+    /// Whether it has a deletion timestamp.
+    pub deleting: bool,
+    /// The annotation with [`SeedWish::made_from`](crate::SeedWish::made_from).
+    pub made_from: String,
+    /// How it stands.
+    pub state: WorkState,
+    /// When it ended.
+    pub ended: Option<Timestamp>,
+}
+
+/// How work stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkState {
+    /// It goes on: the container that runs, or how far it is; empty before it has started.
+    Running(String),
+    /// It is done: the name of the backup that it is about.
+    Done(String),
+    /// It failed, for good: why, in a sentence.
+    Failed(String),
 }
 
 /// Which EtcdCluster it is.
@@ -53,6 +117,25 @@ pub struct Cluster {
     pub deleting: bool,
 }
 
+/// The EtcdBackup before a change of the version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpgradeBackup {
+    /// Its name.
+    pub name: String,
+    /// `metadata.uid`, for preconditions.
+    pub uid: String,
+    /// Of which EtcdCluster it is.
+    pub cluster: String,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Whether it has a deletion timestamp.
+    pub deleting: bool,
+    /// How it stands.
+    pub phase: Option<BackupPhase>,
+    /// The same as a sentence.
+    pub message: Option<String>,
+}
+
 /// What must be remembered when the status is lost: the content of the ConfigMap `<name>-identity`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latch {
@@ -62,6 +145,10 @@ pub struct Latch {
     pub latest_serial: u64,
     /// Who founds the cluster, or founded it.
     pub founders: Vec<Serial>,
+    /// The restore that is under way, or was the last.
+    pub restore: Option<Record>,
+    /// The UIDs of all that are over: none is ever done twice.
+    pub restored: BTreeSet<String>,
 }
 
 /// What Kubernetes has for one member.
@@ -204,6 +291,8 @@ pub enum ClaimPhase {
 pub enum ClaimState {
     /// A member's data.
     Member,
+    /// The data of a backup is brought to it; nobody has started on it yet.
+    Seed,
     /// A member that left had its data here.
     Detached {
         /// Since when.
@@ -248,6 +337,8 @@ pub struct Endpoint {
     pub raft_index: u64,
     /// The last entry that it applied.
     pub raft_applied_index: u64,
+    /// The last revision that it knows.
+    pub revision: i64,
     /// The size of its database, free pages included.
     pub db_size: i64,
     /// How much of that is in use.

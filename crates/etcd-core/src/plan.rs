@@ -5,7 +5,7 @@
 
 use std::{fmt, time::Duration};
 
-use etcd_types::EtcdClusterStatus;
+use etcd_types::{BackupStore, EtcdClusterStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -51,6 +51,45 @@ pub struct Objects {
     /// `minAvailable` of the PodDisruptionBudget on voters; nothing means no such object: one member alone has no quorum to
     /// protect, and must not keep a node from being drained.
     pub min_available: Option<u32>,
+    /// The Job that brings the data of a backup to a volume. One that is there already is left as it is.
+    pub seed: Option<SeedWish>,
+    /// The Job that writes again what came after the backup.
+    pub replay: Option<ReplayWish>,
+    /// Whether the Service for clients leads to nobody.
+    pub closed: bool,
+}
+
+/// A Job that brings the data of a backup to the volume of a member that has never started.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeedWish {
+    /// Whose volume.
+    pub serial: Serial,
+    /// What the member will be made from: its etcd restores, and its placement is the Job's.
+    pub template: Template,
+    /// What revisions are raised by, in place.
+    pub bump: Option<i64>,
+    /// What it is made from, by a fingerprint.
+    pub made_from: String,
+}
+
+/// A Job that writes again what came after the backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayWish {
+    /// The member that it writes to.
+    pub serial: Serial,
+    /// What revisions were raised by.
+    pub bump: Option<i64>,
+    /// The backup's name in the store.
+    pub backup: String,
+}
+
+/// What a Job is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    /// It brings data to a volume.
+    Seed,
+    /// It writes again what came after the backup.
+    Replay,
 }
 
 /// A StatefulSet that must exist.
@@ -81,6 +120,24 @@ pub struct ClaimWish {
     pub started: Option<Version>,
     /// How large a volume it is to ask for from now on; nothing when that stays as it is.
     pub resize: Option<Quantity>,
+    /// The restore whose data is brought to it; nothing from the moment on that a member may start on it.
+    pub seed: Option<String>,
+}
+
+impl ClaimWish {
+    /// A claim that must say that it is a member's, and no more.
+    pub fn of(serial: Serial) -> Self {
+        Self {
+            serial,
+            create: false,
+            detached: None,
+            cluster_id: None,
+            version: None,
+            started: None,
+            resize: None,
+            seed: None,
+        }
+    }
 }
 
 /// The one step of a plan. Each names exactly what it was decided about, for preconditions.
@@ -146,6 +203,33 @@ pub enum Step {
     DeleteClaim {
         /// Whose.
         serial: Serial,
+        /// `metadata.uid`, the precondition.
+        uid: String,
+        /// Why.
+        why: String,
+    },
+    /// Make the EtcdBackup before a change of the version. One that is there already means done.
+    TakeBackup {
+        /// Its name.
+        name: String,
+        /// Where it is kept.
+        store: BackupStore,
+    },
+    /// Delete an EtcdBackup that an earlier change of the version has left behind; what it stored stays.
+    DeleteBackup {
+        /// Its name.
+        name: String,
+        /// `metadata.uid`, the precondition.
+        uid: String,
+        /// Why.
+        why: String,
+    },
+    /// Delete a Job that is over or no longer wanted.
+    DeleteJob {
+        /// Whose volume it is about.
+        serial: Serial,
+        /// What it is for.
+        task: Task,
         /// `metadata.uid`, the precondition.
         uid: String,
         /// Why.
@@ -224,6 +308,14 @@ impl fmt::Display for Step {
                 write!(f, "delete the StatefulSet of member {serial}: {why}")
             }
             Self::DeleteClaim { serial, why, .. } => write!(f, "delete the claim of member {serial}: {why}"),
+            Self::TakeBackup { name, .. } => write!(f, "take the backup {name}"),
+            Self::DeleteBackup { name, why, .. } => write!(f, "delete the EtcdBackup {name}: {why}"),
+            Self::DeleteJob { serial, task: Task::Seed, why, .. } => {
+                write!(f, "delete the Job that brings data to member {serial}: {why}")
+            }
+            Self::DeleteJob { serial, task: Task::Replay, why, .. } => {
+                write!(f, "delete the Job that replays to member {serial}: {why}")
+            }
             Self::Downgrade { action: DowngradeAction::Enable, target, .. } => {
                 write!(f, "enable the downgrade to {target}")
             }

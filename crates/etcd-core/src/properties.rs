@@ -5,7 +5,10 @@ use etcd_types::{EtcdClusterStatus, LogLevel, Phase, VolumePolicy};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Serial, model::Model};
+use crate::{
+    Serial,
+    model::{Model, restore::in_place},
+};
 
 #[derive(Debug, Clone)]
 enum Happens {
@@ -22,6 +25,14 @@ enum Happens {
     NodesBack,
     Unreachable(bool),
     StatusWiped,
+    /// Somebody asks for a restore in place, and agrees.
+    Restore(usize),
+    /// Somebody gives it up.
+    GiveUp,
+    /// What the store has cannot be used.
+    BadBackup(bool),
+    /// etcd does not start on what was restored.
+    BadData(bool),
     /// The operator crashes after so many effects of its plan.
     ReconcilePart(usize),
     Reconcile,
@@ -45,6 +56,10 @@ fn happens() -> impl Strategy<Value = Happens> {
         1 => Just(NodesBack),
         1 => any::<bool>().prop_map(Unreachable),
         1 => Just(StatusWiped),
+        2 => (0_usize..3).prop_map(Restore),
+        1 => Just(GiveUp),
+        1 => any::<bool>().prop_map(BadBackup),
+        1 => any::<bool>().prop_map(BadData),
         4 => (0_usize..6).prop_map(ReconcilePart),
         12 => Just(Reconcile),
         10 => Just(Live),
@@ -109,6 +124,16 @@ fn apply(model: &mut Model, happens: &Happens) {
         Happens::NodesBack => model.dead_nodes.clear(),
         Happens::Unreachable(not) => model.reachable = !not,
         Happens::StatusWiped => model.status = EtcdClusterStatus::default(),
+        Happens::Restore(nth) if model.restores.request.is_none() => {
+            model.restores.request = Some(in_place(&format!("r{nth}")));
+            model.restores.safety = None;
+        }
+        Happens::Restore(_) => {}
+        Happens::GiveUp => model.restores.request = None,
+        Happens::BadBackup(bad) => {
+            model.restores.seed_fails = bad.then(|| "the snapshot is truncated".to_owned());
+        }
+        Happens::BadData(bad) => model.restores.bad_data = bad,
         Happens::ReconcilePart(effects) => drop(model.reconcile_part(effects)),
         Happens::Reconcile => drop(model.reconcile()),
         Happens::Live => model.live(),
@@ -126,6 +151,7 @@ fn model() -> Model {
 fn calm(model: &mut Model) {
     model.dead_nodes.clear();
     model.reachable = true;
+    (model.restores.bad_data, model.restores.seed_fails) = (false, None);
     model.edit(|spec| {
         spec.paused = false;
         spec.remediation.max_replacements_per_hour = 100;
@@ -153,6 +179,13 @@ fn comes_to_rest(history: &[Happens]) -> Result<(), TestCaseError> {
     prop_assert_eq!(model.status.phase, Some(Phase::Healthy), "{:#?}", model.status);
     prop_assert_eq!(model.members().len(), usize::try_from(model.spec.size).unwrap());
     prop_assert!(model.versions().iter().all(|runs| runs == version), "{:?}", model.versions());
+    // No restore is carried out twice, and none leaves clients outside.
+    let mut brought: Vec<&String> = model.restores.brought.iter().map(|(uid, _)| uid).collect();
+    brought.sort();
+    let all = brought.len();
+    brought.dedup();
+    prop_assert_eq!(all, brought.len(), "{:?}", model.restores.brought);
+    prop_assert!(!model.restores.closed);
     Ok(())
 }
 

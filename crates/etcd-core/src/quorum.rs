@@ -115,11 +115,10 @@ impl Voters {
     }
 }
 
-/// What is left of `time` from `then` on, in whole seconds: `now` is one, and who looks sooner finds the same second.
+/// What is left of `time` from `then` on.
 fn left(then: Timestamp, time: Duration, now: Timestamp) -> Option<Duration> {
     let for_so_long = Duration::try_from(now.duration_since(then)).unwrap_or_default();
-    let left = time.checked_sub(for_so_long).filter(|left| !left.is_zero())?;
-    Some(Duration::from_secs(left.as_secs() + u64::from(left.subsec_nanos() > 0)))
+    time.checked_sub(for_so_long).filter(|left| !left.is_zero())
 }
 
 /// May `member` go down now, to come back with the same data?

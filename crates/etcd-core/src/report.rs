@@ -1,15 +1,15 @@
 //! The status and the events that a plan comes with.
 
 use etcd_types::{
-    Connection, EtcdClusterStatus, MemberStatus, OperationKind, Phase, Role, TlsMode, TlsStatus,
-    VersionStatus,
+    ClusterRestoreStatus, Connection, EtcdClusterStatus, MemberStatus, OperationKind, Phase, RestorePhase,
+    Role, TlsMode, TlsStatus, VersionStatus,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
-    Event, Why,
+    Event, Record, Stage, Why,
     case::{Case, Health, Seen},
-    hand_over, repair, roll,
+    hand_over, repair, restore, roll,
     rule::Deed,
     volumes,
 };
@@ -19,6 +19,7 @@ pub(crate) fn status(
     case: &Case<'_>,
     deed: Option<&Deed>,
     (phase, message): (Phase, String),
+    record: Option<&Record>,
 ) -> EtcdClusterStatus {
     let members: Vec<&Seen<'_>> = case.members.values().filter(|seen| seen.is_member(case)).collect();
     let count = |holds: fn(&Seen<'_>) -> bool| members.iter().filter(|seen| holds(seen)).count();
@@ -52,10 +53,38 @@ pub(crate) fn status(
         members: Some(members.iter().map(|seen| member(case, seen)).collect()),
         replacements: Some(replacements(case, deed)).filter(|all| !all.is_empty()),
         operation,
+        restore: record.map(|record| restore(case, deed, record)),
         move_leader: hand_over::answer(case),
         connection: Some(connection(case, &members)),
         tls: tls(case),
         conditions: None,
+    }
+}
+
+/// How the restore on record stands. Times go on from what was reported.
+fn restore(case: &Case<'_>, deed: Option<&Deed>, record: &Record) -> ClusterRestoreStatus {
+    let uid = record.is_in_place().then(|| record.uid.clone());
+    let known = case.picture.status.restore.as_ref().filter(|known| known.uid == uid);
+    let told = deed.filter(|deed| matches!(deed.kind, OperationKind::Recover | OperationKind::Restore));
+    let said = told.and_then(|deed| deed.message.clone()).unwrap_or_default();
+    let (phase, step, message) = match &record.stage {
+        Stage::Completed => (RestorePhase::Completed, "Done", format!("all members serve {}", record.label)),
+        Stage::Failed { why } => {
+            (RestorePhase::Failed, "Done", format!("{why}. The cluster has the data that it had before"))
+        }
+        Stage::Growing => (RestorePhase::Running, restore::GROWING, said),
+        _ => (RestorePhase::Running, told.map_or("Preparing", |deed| deed.doing), said),
+    };
+    let over =
+        phase.is_over().then(|| known.and_then(|known| known.completed_at.clone()).unwrap_or(Time(case.now)));
+    ClusterRestoreStatus {
+        name: record.name.clone(),
+        uid,
+        phase,
+        step: step.to_owned(),
+        message,
+        started_at: known.map_or(Time(case.now), |known| known.started_at.clone()),
+        completed_at: over,
     }
 }
 
@@ -148,6 +177,15 @@ pub(crate) fn events(case: &Case<'_>, status: &EtcdClusterStatus) -> Vec<Event> 
         if let Some(begins) = &status.operation {
             let why = begins.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
             tell(false, Why::Began, format!("{:?} {} begins{why}", begins.kind, begins.target));
+        }
+    }
+    if let Some(now) = status.restore.as_ref().filter(|now| now.phase.is_over()) {
+        let known = before.restore.as_ref().filter(|known| known.uid == now.uid);
+        if known.is_none_or(|known| known.phase != now.phase) {
+            match now.phase {
+                RestorePhase::Failed => tell(true, Why::RestoreFailed, now.message.clone()),
+                _ => tell(false, Why::Restored, now.message.clone()),
+            }
         }
     }
     for seen in case.members.values() {

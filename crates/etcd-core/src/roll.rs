@@ -8,7 +8,7 @@ use std::time::Duration;
 use etcd_types::OperationKind;
 
 use crate::{
-    DowngradeAction, Step, Template, Version, Why,
+    DowngradeAction, Step, Template, Version, Why, beforehand,
     case::{Case, Health, Seen},
     cause::Remedy,
     identity, leave,
@@ -147,7 +147,7 @@ pub(crate) fn configure(case: &Case<'_>) -> Verdict {
 }
 
 /// The fingerprint of the settings, whichever version each member has.
-fn settings_target(case: &Case<'_>) -> Option<String> {
+pub(crate) fn settings_target(case: &Case<'_>) -> Option<String> {
     let version = case.lowest_version()?;
     Some(case.wanted.template(version, crate::Start::Started).fingerprint())
 }
@@ -160,8 +160,16 @@ pub(crate) fn upgrade(case: &Case<'_>) -> Verdict {
         (seen.running() != Some(last.fingerprint())).then_some((seen, last))
     });
     let outdated: Vec<_> = outdated.collect();
-    let Some((first, _)) = outdated.first() else { return verify(case, version) };
+    let Some((first, _)) = outdated.first() else { return Verdict::Pass };
     let deed = deed(case, first, version, RESTARTING);
+    let untouched = outdated.len() == case.voters().count();
+    let held = case.picture.upgrade_hold.is_some() && way != Way::Roll;
+    if untouched
+        && !held
+        && let Some(wait) = beforehand::backup(case, &deed, version)
+    {
+        return wait;
+    }
     if let Some(wait) = gate(case, version, way, &deed) {
         return wait;
     }
@@ -291,24 +299,6 @@ pub(crate) fn cancel_downgrade(case: &Case<'_>) -> Verdict {
     Verdict::Do(deed.step(step))
 }
 
-/// After the last member: the stored data follows within seconds, and the operation is over when it has.
-fn verify(case: &Case<'_>, version: Version) -> Verdict {
-    let Some(known) =
-        on_record(case, &[OperationKind::Upgrade]).filter(|known| known.target == version.to_string())
-    else {
-        return Verdict::Pass;
-    };
-    let patience = jiff::SignedDuration::from_mins(1);
-    let stored = case.voters().filter_map(|seen| minor(seen.endpoint?.storage_version.as_deref()?));
-    let behind = stored.into_iter().any(|stored| stored < version.minor);
-    let verifying = known.step == "Verifying";
-    if !behind || (verifying && case.now.duration_since(known.step_started_at.0) > patience) {
-        return Verdict::Pass;
-    }
-    let why = format!("all members run {version}; their data follows");
-    Verdict::Do(Deed::new(known.kind, &known.target, "Verifying").saying(why.clone()).look_again(LOOK, why))
-}
-
 /// The next of those who are outdated: followers by number, then the leader, after it has handed over.
 fn next(case: &Case<'_>, deed: Deed, outdated: Vec<(&Seen<'_>, Template)>) -> Verdict {
     let all = case.voters().count();
@@ -401,9 +391,11 @@ fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> D
 fn failed(case: &Case<'_>) -> Option<String> {
     let it = case.voters().find(|seen| {
         let Health::Down(cause) = &seen.health else { return false };
-        // Who is on its way up has not failed.
-        if cause.remedy == Remedy::Wait {
-            return false;
+        // Who is on its way up has not failed; nor who has just been started, and says nothing yet.
+        match cause.remedy {
+            Remedy::Wait => return false,
+            Remedy::Restart if seen.time(case.now) < case.wanted.remediation.restart_after => return false,
+            _ => {}
         }
         let asked = last(case, seen).into_iter().chain(own_version(seen).map(|own| at(case, seen, own)));
         asked.into_iter().any(|asked| Some(asked.fingerprint()) == seen.running())
@@ -461,7 +453,7 @@ fn leader<'c>(case: &'c Case<'_>) -> Option<(crate::Serial, &'c crate::Endpoint)
 }
 
 /// The minor of etcd's own way to write one: `3.5.0`, or `3.5`.
-fn minor(text: &str) -> Option<Minor> {
+pub(crate) fn minor(text: &str) -> Option<Minor> {
     let mut parts = text.trim_start_matches('v').split('.').map(|part| part.parse::<u32>().ok());
     Some(Minor(parts.next()??, parts.next()??))
 }

@@ -1,7 +1,10 @@
 //! Stories: what happens to a cluster, from a wish or an accident until it rests.
 
 mod accidents;
+mod backups;
+mod ends;
 mod growth;
+mod restores;
 mod storage;
 mod versions;
 

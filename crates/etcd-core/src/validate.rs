@@ -175,7 +175,7 @@ impl Wanted {
 }
 
 /// The image of a version: a reference with a tag or digest is used as it is.
-fn image(asked: Option<&str>, version: Version) -> String {
+pub fn image(asked: Option<&str>, version: Version) -> String {
     let asked = asked.unwrap_or(DEFAULT_IMAGE);
     if is_pinned(asked) { asked.to_owned() } else { format!("{asked}:v{version}") }
 }

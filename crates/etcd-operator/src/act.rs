@@ -10,7 +10,10 @@ use std::fmt::Debug;
 use etcd_core::{ClaimWish, MemberWish, Objects, Plan};
 use etcd_types::{EtcdCluster, Storage};
 use futures::future::{try_join_all, try_join5};
-use k8s_openapi::{NamespaceResourceScope, api::apps::v1::StatefulSet};
+use k8s_openapi::{
+    NamespaceResourceScope,
+    api::{apps::v1::StatefulSet, core::v1::PersistentVolumeClaim},
+};
 use kit::{Context, Error, Key, KindId, Result};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::{Serialize, de::DeserializeOwned};
@@ -23,6 +26,8 @@ use crate::{build, names, observe::World, outside};
 pub(crate) struct Surroundings {
     /// The operator's own namespace.
     pub(crate) home: String,
+    /// The image of Jobs: ours.
+    pub(crate) image: String,
     /// What has been applied of kinds that are not watched.
     pub(crate) outside: outside::Done,
 }
@@ -69,6 +74,8 @@ fn makes_something(cx: &Context, world: &World, objects: &Objects) -> bool {
         || !world.certificates.tasks(cx.now()).is_empty()
         || objects.members.iter().any(|wish| !live.stateful_sets.contains_key(&wish.serial))
         || objects.claims.iter().any(|wish| wish.create && !live.claims.contains_key(&wish.serial))
+        || objects.seed.as_ref().is_some_and(|wish| !live.jobs.seeds.contains_key(&wish.serial))
+        || objects.replay.as_ref().is_some_and(|wish| !live.jobs.replays.contains_key(&wish.serial))
 }
 
 /// Makes everything as it should be. Returns the StatefulSets that were changed.
@@ -81,8 +88,9 @@ async fn ensure_objects(
     let (cluster, live) = (&*world.cluster, &world.live);
     ensure(cx, &build::identity(cluster, &objects.latch), live.identity.as_deref()).await?;
     let tasks = world.certificates.tasks(cx.now());
+    let access = if objects.closed { build::Access::Closed } else { build::Access::Open };
     let (account, client, peer) =
-        (build::account(cluster), build::client_service(cluster), build::peer_service(cluster));
+        (build::account(cluster), build::client_service(cluster, access), build::peer_service(cluster));
     try_join5(
         ensure(cx, &account, live.account.as_deref()),
         ensure(cx, &client, live.client_service.as_deref()),
@@ -95,6 +103,7 @@ async fn ensure_objects(
     let storage = &objects.wanted.storage;
     let claims = objects.claims.iter().map(|wish| ClaimWish { resize: None, ..wish.clone() });
     try_join_all(claims.map(async |wish| ensure_claim(cx, world, &wish, storage).await)).await?;
+    restore_jobs(cx, world, objects, &around.image).await?;
     let sets = try_join_all(objects.members.iter().map(|wish| ensure_member(cx, world, wish))).await?;
     Ok(sets.into_iter().flatten().collect())
 }
@@ -119,14 +128,39 @@ async fn optional_objects(cx: &Context, world: &World, objects: &Objects, home: 
     Ok(())
 }
 
+/// Jobs are made once: what they are made from cannot change. One of that name that is somebody else's is not touched.
+async fn restore_jobs(cx: &Context, world: &World, objects: &Objects, image: &str) -> Result<()> {
+    let (cluster, jobs) = (&*world.cluster, &world.live.jobs);
+    let Some(source) = &world.source else { return Ok(()) };
+    if let Some(wish) = objects.seed.as_ref().filter(|wish| !jobs.seeds.contains_key(&wish.serial)) {
+        cx.create(&build::seed(cluster, wish, source, image)).await?;
+    }
+    if let Some(wish) = objects.replay.as_ref().filter(|wish| !jobs.replays.contains_key(&wish.serial)) {
+        cx.create(&build::replay(cluster, wish, source, image)).await?;
+    }
+    Ok(())
+}
+
 async fn ensure_claim(cx: &Context, world: &World, wish: &ClaimWish, storage: &Storage) -> Result<()> {
     let live = world.live.claims.get(&wish.serial);
     if live.is_none() && !wish.create {
         return Ok(());
     }
     let live = live.map(|live| &**live);
-    ensure(cx, &build::claim(&world.cluster, wish, storage, live), live).await?;
+    let wanted = build::claim(&world.cluster, wish, storage, live);
+    if !live.is_some_and(|live| waits_for_volume(live, &wanted)) {
+        ensure(cx, &wanted, live).await?;
+    }
     Ok(())
+}
+
+/// While a claim waits for its volume, the scheduler and the provisioner write to it, and start over when somebody else has. So it is
+/// left alone unless it has something new to remember.
+fn waits_for_volume(live: &PersistentVolumeClaim, wanted: &PersistentVolumeClaim) -> bool {
+    let bound = live.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Bound");
+    let said = |name: &String| live.annotations().get(name) == wanted.annotations().get(name);
+    let known = live.annotations().keys().filter(|name| name.starts_with(names::OWN_ANNOTATIONS));
+    !bound && wanted.annotations().keys().chain(known).all(said)
 }
 
 async fn ensure_member(cx: &Context, world: &World, wish: &MemberWish) -> Result<Option<StatefulSet>> {
@@ -193,4 +227,35 @@ where
     K::Scope: 'static,
 {
     Error::Stale { kind: Box::new(KindId::of::<K>()), key: Key::of(cluster) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn claim(annotations: Value, phase: &str) -> PersistentVolumeClaim {
+        let object = json!({"metadata": {"annotations": annotations}, "status": {"phase": phase}});
+        serde_json::from_value(object).unwrap()
+    }
+
+    /// Seen on a real Kubernetes: the class that the server has filled in was written back, the scheduler's own write of the same moment
+    /// failed for it, and the pod waited for its next turn.
+    #[test]
+    fn a_claim_that_waits_for_its_volume_is_left_alone_unless_it_has_something_to_remember() {
+        let (uid, left) = ("etcd.capstan.dev/cluster-uid", "etcd.capstan.dev/detached-at");
+        let wanted = claim(json!({uid: "u-1"}), "");
+        let cases = [
+            (json!({uid: "u-1", "capstan.dev/applied": "1"}), "Pending", true),
+            (json!({uid: "u-1", "volume.kubernetes.io/selected-node": "n"}), "Pending", true),
+            (json!({uid: "u-1"}), "Bound", false),
+            (json!({uid: "u-0"}), "Pending", false),
+            (json!({uid: "u-1", left: "2026-11-16T03:00:00Z"}), "Pending", false),
+        ];
+        for (annotations, phase, alone) in cases {
+            let live = claim(annotations.clone(), phase);
+            assert_eq!(waits_for_volume(&live, &wanted), alone, "{annotations} {phase}");
+        }
+    }
 }

@@ -8,10 +8,12 @@ mod pdb;
 mod pod;
 mod policy;
 mod secret;
+mod seed;
 mod service;
 mod stateful_set;
 #[cfg(test)]
 mod tests;
+mod upgrade_backup;
 
 pub(crate) use account::account;
 pub(crate) use claim::claim;
@@ -19,8 +21,10 @@ pub(crate) use identity::{identity, latch};
 pub(crate) use pdb::budget;
 pub(crate) use policy::network_policy;
 pub(crate) use secret::secret;
-pub(crate) use service::{client_service, peer_service};
+pub(crate) use seed::{REPLAY, SETTLE, replay, seed};
+pub(crate) use service::{Access, client_service, peer_service};
 pub(crate) use stateful_set::{stateful_set, template_of};
+pub(crate) use upgrade_backup::upgrade_backup;
 
 /// The cluster is the owner, so that Kubernetes removes the object with it, whether this operator runs or not.
 pub(crate) use kit::owned;

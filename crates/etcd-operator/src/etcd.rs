@@ -15,12 +15,12 @@ use std::{
     time::Duration,
 };
 
-use etcd_api::{Dial, Endpoint, EtcdError, Health, Tls};
+use etcd_api::{Dial, Endpoint, EtcdError, Health, Refusal, Tls};
 use futures::StreamExt as _;
 use kit::{Key, Trigger};
 use tokio::{
     sync::{Notify, watch},
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -33,6 +33,8 @@ const DOUBT: Duration = Duration::from_secs(5);
 /// Between two tries to reach a member: at first, and at most.
 const SOON: Duration = Duration::from_millis(200);
 const LATE: Duration = Duration::from_secs(5);
+/// How often a learner is asked whether it has a health stream by now.
+const LEARNS: Duration = Duration::from_secs(1);
 
 /// A member that is reached.
 #[derive(Debug, Clone)]
@@ -224,14 +226,26 @@ impl Keeper {
         }
     }
 
-    /// Listens until the stream breaks; a server that says that it does not serve, or again does, is news too.
+    /// Listens until the connection breaks.
     async fn hear(&self, endpoint: &dyn Endpoint) -> EtcdError {
-        let mut stream = endpoint.watch_health();
         let mut last = Health::Serving;
+        loop {
+            let error = self.listen(endpoint, &mut last).await;
+            if error.refusal() != Some(Refusal::NotForLearners) {
+                return error;
+            }
+            // A learner answers, and refuses every stream: it is reached, and asked again until it votes or is gone.
+            sleep(LEARNS).await;
+        }
+    }
+
+    /// Listens until the stream breaks; a server that says that it does not serve, or again does, is news too.
+    async fn listen(&self, endpoint: &dyn Endpoint, last: &mut Health) -> EtcdError {
+        let mut stream = endpoint.watch_health();
         while let Some(said) = stream.next().await {
             match said {
-                Ok(health) if health != last => {
-                    last = health;
+                Ok(health) if health != *last => {
+                    *last = health;
                     self.trigger.due(&self.cluster);
                 }
                 Ok(_) => {}

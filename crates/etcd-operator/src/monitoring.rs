@@ -4,7 +4,8 @@
 //! objects that `spec.monitoring` asks for, for one.
 //!
 //! Labels: etcd's own metrics carry `namespace`, `etcd_cluster` and `member` because [`pod_monitor`] says so; the operator's carry
-//! `namespace` and `name`. An expression says `$etcd` and `$operator` where the choice of clusters goes.
+//! `namespace` and `name`, and those of backups `namespace`, `name` and `cluster`. An expression says `$etcd`, `$operator` and `$backup`
+//! where the choice of clusters goes.
 
 mod alerts;
 mod dashboard;
@@ -37,18 +38,22 @@ pub enum Of<'a> {
 impl Of<'_> {
     /// The expression, about these clusters.
     fn apply(self, expression: &str) -> String {
-        let (etcd, operator) = match self {
-            Self::Every => ("etcd_cluster!=\"\"".to_owned(), "name!=\"\"".to_owned()),
+        let (etcd, operator, backup) = match self {
+            Self::Every => {
+                ("etcd_cluster!=\"\"".to_owned(), "name!=\"\"".to_owned(), "cluster!=\"\"".to_owned())
+            }
             Self::One { namespace, name } => (
                 format!("namespace=\"{namespace}\",etcd_cluster=\"{name}\""),
                 format!("namespace=\"{namespace}\",name=\"{name}\""),
+                format!("namespace=\"{namespace}\",cluster=\"{name}\""),
             ),
             Self::Chosen => (
                 "namespace=~\"$namespace\",etcd_cluster=~\"$cluster\"".to_owned(),
                 "namespace=~\"$namespace\",name=~\"$cluster\"".to_owned(),
+                "namespace=~\"$namespace\",cluster=~\"$cluster\"".to_owned(),
             ),
         };
-        expression.replace("$etcd", &etcd).replace("$operator", &operator)
+        expression.replace("$etcd", &etcd).replace("$operator", &operator).replace("$backup", &backup)
     }
 }
 

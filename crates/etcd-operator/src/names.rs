@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use etcd_core::Serial;
 use etcd_types::{EtcdCluster, TlsMode};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
@@ -15,6 +16,8 @@ pub(crate) const CLUSTER: &str = "etcd.capstan.dev/cluster";
 /// The member's name, on all objects of a member.
 pub(crate) const MEMBER: &str = "etcd.capstan.dev/member";
 
+/// How the annotations begin that we write ourselves.
+pub(crate) const OWN_ANNOTATIONS: &str = "etcd.capstan.dev/";
 /// On StatefulSets: what the pod is made from, as JSON. On pods: its fingerprint.
 pub(crate) const TEMPLATE: &str = "etcd.capstan.dev/template";
 /// On pods: the fingerprint of how they come into the cluster.
@@ -29,6 +32,14 @@ pub(crate) const DETACHED: &str = "etcd.capstan.dev/detached-at";
 pub(crate) const VERSION: &str = "etcd.capstan.dev/version";
 /// On claims: the version of etcd that may have been started on them, seen or not.
 pub(crate) const STARTED: &str = "etcd.capstan.dev/started-version";
+/// On claims: the restore whose data is brought to them; nothing once a member may start on it.
+pub(crate) const SEED: &str = "etcd.capstan.dev/seed-of";
+/// On Jobs: what they are made from.
+pub(crate) const MADE_FROM: &str = "etcd.capstan.dev/made-from";
+/// A label that no pod has: what selects by it selects nobody.
+pub(crate) const CLOSED: &str = "etcd.capstan.dev/closed";
+/// Jobs of restores and their pods. They are no members: no Service, budget or rule that is about members selects them.
+pub(crate) const WORK: &str = "app.kubernetes.io/name=etcd-restore,app.kubernetes.io/managed-by=capstan";
 /// On an EtcdCluster: an upgrade must not begin yet, and why.
 pub(crate) const HOLD_UPGRADE: &str = "etcd.capstan.dev/hold-upgrade";
 /// Keeps an EtcdCluster as long as it is protected, or volumes are left that have to go with it.
@@ -55,6 +66,12 @@ impl Name {
     pub(crate) fn get(&self) -> etcd_core::Names<'_> {
         etcd_core::Names { namespace: &self.namespace, cluster: &self.cluster, tls: self.tls }
     }
+}
+
+/// The EtcdBackup before members move to the version that is asked for, if one is wanted.
+pub(crate) fn upgrade_backup(cluster: &EtcdCluster) -> Option<String> {
+    cluster.spec.update_strategy.backup.as_ref()?;
+    Some(of(cluster).get().backup_before(cluster.spec.version.parse().ok()?))
 }
 
 pub(crate) fn ca(cluster: &str) -> String {
@@ -90,6 +107,24 @@ pub(crate) fn labels(cluster: &str) -> BTreeMap<String, String> {
         (CLUSTER, cluster),
     ];
     labels.map(|(label, value)| (label.to_owned(), value.to_owned())).into()
+}
+
+/// The labels of Jobs that work for a member's volume, and of their pods.
+pub(crate) fn work_labels(cluster: &EtcdCluster, serial: Serial) -> BTreeMap<String, String> {
+    let mut labels = labels(&cluster.name_any());
+    labels.insert("app.kubernetes.io/name".to_owned(), "etcd-restore".to_owned());
+    labels.insert(MEMBER.to_owned(), of(cluster).get().member(serial));
+    labels
+}
+
+/// The Job that brings data to a member's volume.
+pub(crate) fn seed_job(cluster: &str, serial: Serial) -> String {
+    format!("{cluster}-seed-{serial}")
+}
+
+/// The Job that writes again what came after a backup.
+pub(crate) fn replay_job(cluster: &str, serial: Serial) -> String {
+    format!("{cluster}-replay-{serial}")
 }
 
 /// By what the pods of a cluster are selected.

@@ -4,14 +4,16 @@ mod ask;
 mod kubernetes;
 mod look;
 mod reported;
+mod work;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use etcd_core::{NodeState, Picture, Serial};
-use etcd_types::{EtcdCluster, TlsMode};
+use etcd_types::{EtcdBackup, EtcdCluster, EtcdRestore, TlsMode};
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
-    core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount},
+    batch::v1::Job,
+    core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount},
     networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
 };
@@ -23,8 +25,10 @@ use crate::{
     given::Given,
     glimpse::{ClassGrowth, Glimpse, MemberPod, NodeHealth, VolumePlace},
     names,
+    recovery::{self, Asked, Source},
 };
 use kubernetes::Places;
+use work::Jobs;
 
 pub use look::{Looked, look};
 
@@ -49,6 +53,11 @@ pub(crate) struct Caches {
     pub(crate) nodes: Store<Glimpse<NodeHealth>>,
     pub(crate) volumes: Store<Glimpse<VolumePlace>>,
     pub(crate) classes: Store<Glimpse<ClassGrowth>>,
+    pub(crate) backups: Store<EtcdBackup>,
+    pub(crate) restores: Store<EtcdRestore>,
+    /// Jobs of restores, and their pods.
+    pub(crate) jobs: Store<Job>,
+    pub(crate) job_pods: Store<Pod>,
 }
 
 /// A cluster, the picture that is decided on, and the objects that it was taken of.
@@ -58,6 +67,8 @@ pub(crate) struct World {
     pub(crate) picture: Picture,
     pub(crate) certificates: Arc<Certificates>,
     pub(crate) live: Live,
+    /// Where the data of a backup comes from, if some is asked for.
+    pub(crate) source: Option<Source>,
     /// The members that answered, to be asked for more.
     pub(crate) endpoints: BTreeMap<Serial, Arc<dyn etcd_api::Endpoint>>,
 }
@@ -74,6 +85,8 @@ pub(crate) struct Live {
     pub(crate) identity: Option<Arc<ConfigMap>>,
     pub(crate) budget: Option<Arc<PodDisruptionBudget>>,
     pub(crate) policy: Option<Arc<NetworkPolicy>>,
+    pub(crate) upgrade_backup: Option<Arc<EtcdBackup>>,
+    pub(crate) jobs: Jobs,
 }
 
 impl Caches {
@@ -85,7 +98,11 @@ impl Caches {
         connections: &Connections,
     ) -> Result<Option<World>> {
         let Some(cluster) = self.clusters.get(key) else { return Ok(None) };
-        let live = self.live(key, &cluster);
+        let mut live = self.live(key, &cluster);
+        let asked = self.recovery(key, &cluster, &live);
+        if let Some(name) = asked.as_ref().and_then(|asked| asked.recovery.name.as_ref()) {
+            live.jobs.safety = self.backups.get(&Key::new(key.namespace(), format!("{name}-before")));
+        }
         let certificates = match cluster.spec.tls.mode {
             TlsMode::Secrets => {
                 let given = self.given.read(cx, &cluster).await?;
@@ -97,6 +114,10 @@ impl Caches {
             }
         };
         let mut picture = kubernetes::picture(self, &cluster, &live, cx.now());
+        let job_pods = self.job_pods.by(CLUSTER_INDEX, &key.to_string());
+        let (recovery, source) = asked.map_or((None, None), |asked| (Some(asked.recovery), asked.source));
+        picture.recovery = recovery;
+        picture.work = live.jobs.works(&job_pods, source.as_ref());
         let standing = certificates.standing(cx.now());
         picture.certificates = etcd_core::Certificates {
             first_to_end: standing.ends,
@@ -108,7 +129,14 @@ impl Caches {
             let asked = ask::ask(connections, key, &cluster, &picture, tls.as_ref(), cx.now()).await;
             (picture.etcd, endpoints) = (asked.etcd, asked.endpoints);
         }
-        Ok(Some(World { key: key.clone(), cluster, picture, certificates, live, endpoints }))
+        Ok(Some(World { key: key.clone(), cluster, picture, certificates, live, source, endpoints }))
+    }
+
+    /// The data of a backup that is asked for, if some is.
+    fn recovery(&self, key: &Key, cluster: &EtcdCluster, live: &Live) -> Option<Asked> {
+        let backup = |name: &str| self.backups.get(&Key::new(key.namespace(), name));
+        let restores = self.restores.in_namespace(key.namespace());
+        recovery::asked(cluster, live.identity.as_deref(), &restores, backup)
     }
 
     fn live(&self, key: &Key, cluster: &EtcdCluster) -> Live {
@@ -123,6 +151,8 @@ impl Caches {
             identity: self.config_maps.get(&named(name.latch())),
             budget: self.budgets.get(key),
             policy: self.policies.get(key),
+            jobs: Jobs::of(cluster, self.jobs.by(CLUSTER_INDEX, &index)),
+            upgrade_backup: names::upgrade_backup(cluster).and_then(|name| self.backups.get(&named(name))),
             ..kubernetes::members(
                 cluster,
                 self.stateful_sets.by(CLUSTER_INDEX, &index),

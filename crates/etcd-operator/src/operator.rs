@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use etcd_api::{Dial, Network};
 use etcd_core::Plan;
-use etcd_types::EtcdCluster;
+use etcd_types::{EtcdBackup, EtcdCluster};
 use jiff::Timestamp;
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
+    batch::v1::Job,
     core::v1::{ConfigMap, PersistentVolumeClaim, Secret, Service, ServiceAccount},
     networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
@@ -19,13 +20,14 @@ use kit::{
 
 use crate::{
     act::{self, Surroundings, Took},
+    backup::{self, Ask, OverHttp},
     etcd::Connections,
     given::{self, Given},
     glimpse::{ClassGrowth, Glimpse, MemberPod, NodeHealth},
     metrics::Measured,
     names,
     observe::{CLUSTER_INDEX, Caches, NODE_INDEX, World},
-    outside, report,
+    outside, report, restore,
 };
 
 /// What the operator is told when it starts.
@@ -35,11 +37,20 @@ pub struct Options {
     pub dial: Arc<dyn Dial>,
     /// The operator's own namespace, which NetworkPolicies let in.
     pub home: String,
+    /// The image of Jobs: ours.
+    pub image: String,
+    /// How running backups are asked how far they are.
+    pub ask: Arc<dyn Ask>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { dial: Arc::new(Network), home: "capstan-system".to_owned() }
+        Self {
+            dial: Arc::new(Network),
+            home: "capstan-system".to_owned(),
+            image: "capstan:dev".to_owned(),
+            ask: Arc::new(OverHttp),
+        }
     }
 }
 
@@ -63,13 +74,17 @@ pub fn add_to(manager: &mut Manager, options: Options) {
         nodes: manager.watch(Select::all()),
         volumes: manager.watch(Select::all()),
         classes: manager.watch(Select::all()),
+        backups: manager.watch(Select::all()),
+        restores: manager.watch(Select::all()),
+        jobs: manager.watch_indexed(Select::labels(names::WORK), by_cluster),
+        job_pods: manager.watch_indexed(Select::labels(names::WORK), by_cluster),
     };
     let trigger = Trigger::default();
     let reconciler = EtcdClusters {
         caches: caches.clone(),
         connections: Connections::new(options.dial, trigger.clone()),
         measured: Measured::register(&manager.metrics()),
-        around: Surroundings { home: options.home, outside: outside::Done::default() },
+        around: Surroundings { home: options.home, image: options.image.clone(), outside: outside::Done::default() },
     };
     let clusters = &caches.clusters;
     let controller = manager
@@ -87,8 +102,21 @@ pub fn add_to(manager: &mut Manager, options: Options) {
         .labels(&caches.policies, names::CLUSTER)
         .watches(&caches.nodes, on_node(&caches.pods))
         .watches(&caches.volumes, |_| Vec::new())
-        .watches(&caches.classes, in_class(&caches.claims));
+        .watches(&caches.classes, in_class(&caches.claims))
+        .watches(&caches.backups, of_cluster)
+        .watches(&caches.restores, restore::of_cluster)
+        .labels(&caches.jobs, names::CLUSTER)
+        .labels(&caches.job_pods, names::CLUSTER);
     manager.add(controller);
+    restore::add_to(manager, clusters, &caches.restores);
+    let around = backup::Around {
+        clusters: clusters.clone(),
+        backups: caches.backups.clone(),
+        secrets: named_secrets,
+        image: options.image.into(),
+        ask: options.ask,
+    };
+    backup::add_to(manager, &around);
 }
 
 fn by_cluster<R: Row>(informer: Informer<R>) -> Informer<R> {
@@ -117,6 +145,12 @@ fn on_node(
         keys.dedup();
         keys
     }
+}
+
+/// The cluster that a backup is of: an upgrade may wait for it.
+fn of_cluster(change: &Change<'_, EtcdBackup>) -> Vec<Key> {
+    let both = [change.old, change.new].into_iter().flatten();
+    both.map(|backup| Key::new(change.key.namespace(), backup.spec.cluster_name.as_str())).collect()
 }
 
 /// Which clusters have claims of a class that lets volumes grow now, or no longer.
@@ -222,6 +256,10 @@ impl Reconciler for EtcdClusters {
             Access::prune::<PodDisruptionBudget>(),
             Access::apply::<NetworkPolicy>(),
             Access::prune::<NetworkPolicy>(),
+            Access::create::<EtcdBackup>(),
+            Access::create::<Job>(),
+            Access::prune::<Job>(),
+            Access::prune::<EtcdBackup>(),
         ];
         own.into_iter().chain(outside::access()).collect()
     }

@@ -130,6 +130,9 @@ impl Done {
         if known || wanted.is_nothing() && (reported == now.1 || now.1 == Some(1)) {
             return Ok(());
         }
+        // What is made for an EtcdCluster that is gone is removed again; but what others make of it, such as the Secrets of
+        // Certificates, would stay.
+        cx.confirm(cluster).await?;
         for certificate in &wanted.certificates {
             cx.apply(certificate, None).await?;
         }

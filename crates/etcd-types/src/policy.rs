@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::{BackupStore, RecoverySource};
+
 /// How members are restarted for a new version or new settings.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -16,6 +18,10 @@ pub struct UpdateStrategy {
     /// be set together with spec.version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approve: Option<String>,
+    /// Take a backup into this store before the first member moves to another version: the EtcdBackup `<name>-before-<version>`.
+    /// Until it is completed no member is touched; when it fails, delete it to try again, or set spec.version back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<BackupStore>,
 }
 
 /// Whether somebody is asked on the way.
@@ -105,6 +111,10 @@ pub struct Bootstrap {
     /// What to do with the volumes that an EtcdCluster of this name has left behind.
     #[serde(default)]
     pub existing_volumes: ExistingVolumes,
+    /// Begin with the data of a backup, of this or of another cluster. The version may be newer than the backup's by one minor, the
+    /// size any. Volumes that were left behind and are taken back go first: then there is data already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoverySource>,
 }
 
 /// What to do with volumes of an earlier cluster of this name.

@@ -4,6 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ClusterRestoreStatus;
+
 /// How the cluster is, and what is being done about it.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -35,6 +37,8 @@ pub struct EtcdClusterStatus {
     pub members: Option<Vec<MemberStatus>>,
     /// What is being carried out. It is written before the first effect, so that a restarted operator goes on with it.
     pub operation: Option<Operation>,
+    /// The data of a backup that is being brought in, or was the last.
+    pub restore: Option<ClusterRestoreStatus>,
     /// When members were replaced without being asked for, within the last hour.
     pub replacements: Option<Vec<Time>>,
     /// What became of the last wish that another member should lead.
@@ -66,6 +70,8 @@ pub enum Phase {
     ApplyingConfig,
     /// A member is being restarted or replaced because it does not serve.
     Repairing,
+    /// The data of a backup is being brought in.
+    Restoring,
     /// Something waits for a decision: the message says which.
     WaitingForUser,
     /// Too few members serve: nothing can be written. No member is added or removed meanwhile.
@@ -162,6 +168,10 @@ pub struct Operation {
 pub enum OperationKind {
     /// The first members start together.
     Found,
+    /// The first member starts with the data of a backup, and the cluster grows from it.
+    Recover,
+    /// The cluster's data is replaced by that of a backup.
+    Restore,
     /// The cluster grows.
     ScaleOut,
     /// The cluster shrinks.

@@ -5,6 +5,7 @@
 //!   [`template`]  `text/template`: does a text parse, with which functions and variables
 //!   [`number`]    `strconv.ParseInt` with base 0, `strconv.ParseFloat`
 //!   [`quote`]     `strconv.Quote` and its way back
+//!   [`url`]       `url.Parse`: is a text an address, which scheme and host does it have
 //! ```
 //!
 //! Verdicts only: nothing is matched, nothing is expanded. Invariant: a verdict differs from Go's in neither direction,
@@ -14,3 +15,4 @@ pub mod number;
 pub mod quote;
 pub mod regexp;
 pub mod template;
+pub mod url;

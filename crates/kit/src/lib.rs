@@ -102,7 +102,7 @@ pub use reason::Reason;
 pub use reconcile::{Acted, Outcome, Reconciler};
 pub use run::{Run, run};
 pub use scope::Scope;
-pub use scrape::scrape;
+pub use scrape::{ask, scrape};
 pub use slim::{Meta, Slim};
 pub use status::{Condition, Conditions, Truth};
 pub use wish::Wish;

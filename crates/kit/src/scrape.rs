@@ -1,4 +1,4 @@
-//! One figure of an application, as its pod says it in `/metrics`: for decisions that need no Prometheus.
+//! What an application's pod says of itself over HTTP: one figure of `/metrics`, for decisions that need no Prometheus, or a whole answer.
 
 use std::time::Duration;
 
@@ -13,15 +13,23 @@ const MOST: usize = 1 << 20;
 
 /// The value of `metric`, a series without labels, that the pod at `address` says; nothing when it says none.
 pub async fn scrape(address: &str, port: u16, metric: &str) -> Option<f64> {
+    read(&ask(address, port, "/metrics").await?, metric)
+}
+
+/// What the pod at `address` answers to a GET of `path`; nothing when it does not answer well, or not soon.
+pub async fn ask(address: &str, port: u16, path: &str) -> Option<String> {
     let host = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
-    let url = format!("http://{host}:{port}/metrics").parse().ok()?;
+    let url = format!("http://{host}:{port}{path}").parse().ok()?;
     let ask = async {
         let client: Client<_, Empty<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
         let answer = client.get(url).await.ok()?;
+        if !answer.status().is_success() {
+            return None;
+        }
         Some(Limited::new(answer.into_body(), MOST).collect().await.ok()?.to_bytes())
     };
     let body = tokio::time::timeout(DEADLINE, ask).await.ok()??;
-    read(std::str::from_utf8(&body).ok()?, metric)
+    String::from_utf8(body.into()).ok()
 }
 
 fn read(text: &str, metric: &str) -> Option<f64> {

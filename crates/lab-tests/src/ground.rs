@@ -45,6 +45,12 @@ fn processes(pod: &Pod) -> Vec<Pid> {
     numbers.filter(inside).filter_map(Pid::from_raw).collect()
 }
 
+/// The files of a pod's first container, as this machine sees them.
+pub fn root_of(pod: &Pod) -> PathBuf {
+    let process = processes(pod).first().copied().expect("a container that runs");
+    PathBuf::from(format!("/proc/{}/root", process.as_raw_nonzero()))
+}
+
 /// Where the volume of a claim of class `standard` is on this machine.
 pub async fn volume(world: &World, claim: &str) -> PathBuf {
     let claim = world.api::<PersistentVolumeClaim>().get(claim).await.unwrap();

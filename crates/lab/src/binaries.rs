@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     Progress, Result, cache,
     error::{At as _, last_component},
-    versions::{self, Component, Operand},
+    versions::{self, Component, Operand, Tool},
     whole,
 };
 
@@ -44,6 +44,12 @@ pub fn kubernetes(version: &str, progress: &dyn Progress) -> Result<Kubernetes> 
 /// The directory with the operand's programs at `version`, built if it is not there.
 pub fn operand(operand: Operand, version: &str, progress: &dyn Progress) -> Result<PathBuf> {
     programs(operand.at(version)?, progress)
+}
+
+/// The tool of this version, built if it is not there.
+pub fn tool(tool: Tool, version: &str, progress: &dyn Progress) -> Result<PathBuf> {
+    let row = versions::find(tool.versions(), version)?;
+    Ok(programs(row, progress)?.join(tool.name()))
 }
 
 fn programs(component: &Component, progress: &dyn Progress) -> Result<PathBuf> {

@@ -40,6 +40,13 @@ pub enum Operand {
     Thanos,
 }
 
+/// Programs that judge what we generate for an application. No image is made of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    Promtool,
+    Amtool,
+}
+
 const COREDNS: &str = "github.com/coredns/coredns";
 const LOCAL_PATH_PROVISIONER: &str = "github.com/rancher/local-path-provisioner";
 
@@ -92,6 +99,22 @@ const PROMETHEUS: &[Component] = &[
         &[("github.com/prometheus/prometheus", "v0.53.4")],
         "stringlabels",
     ),
+];
+
+/// Prometheus' own checker. Not every version is served, so these stand for their neighbours: the oldest minors that are supported,
+/// the last of each long-term line, the newest.
+const PROMTOOL: &[Component] = &[
+    promtool("3.15.0", "prometheus-3.15.0", &[("github.com/prometheus/prometheus", "v0.315.0")]),
+    promtool("3.5.1", "prometheus-3.5.1", &[("github.com/prometheus/prometheus", "v0.305.1")]),
+    promtool("2.53.4", "prometheus-2.53.4", &[("github.com/prometheus/prometheus", "v0.53.4")]),
+    promtool("2.47.2", "prometheus-2.47.2", &[("github.com/prometheus/prometheus", "v0.47.2")]),
+];
+
+/// Alertmanager's own checker; unlike Alertmanager it needs no web page to compile.
+const AMTOOL: &[Component] = &[
+    amtool("0.34.2", "alertmanager-0.34.2", &[("github.com/prometheus/alertmanager", "v0.34.2")]),
+    amtool("0.31.1", "alertmanager-0.31.1", &[("github.com/prometheus/alertmanager", "v0.31.1")]),
+    amtool("0.27.0", "alertmanager-0.27.0", &[("github.com/prometheus/alertmanager", "v0.27.0")]),
 ];
 
 /// 0.31 is the last one with its web page in the module; 0.32 does not even compile without.
@@ -207,6 +230,49 @@ const fn prometheus(
     Component { name: "prometheus", version, directory, requires, builds: BUILDS, tags }
 }
 
+const fn promtool(
+    version: &'static str,
+    directory: &'static str,
+    requires: &'static [(&'static str, &'static str)],
+) -> Component {
+    const BUILDS: &[Build] = &[Build {
+        programs: &[("github.com/prometheus/prometheus/cmd/promtool", "promtool")],
+        variables: PROMETHEUS_VERSION,
+    }];
+    Component { name: "promtool", version, directory, requires, builds: BUILDS, tags: "" }
+}
+
+const fn amtool(
+    version: &'static str,
+    directory: &'static str,
+    requires: &'static [(&'static str, &'static str)],
+) -> Component {
+    const BUILDS: &[Build] = &[Build {
+        programs: &[("github.com/prometheus/alertmanager/cmd/amtool", "amtool")],
+        variables: PROMETHEUS_VERSION,
+    }];
+    Component { name: "amtool", version, directory, requires, builds: BUILDS, tags: "" }
+}
+
+impl Tool {
+    pub const ALL: [Self; 2] = [Self::Promtool, Self::Amtool];
+
+    /// Newest first.
+    pub fn versions(self) -> &'static [Component] {
+        match self {
+            Self::Promtool => PROMTOOL,
+            Self::Amtool => AMTOOL,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Promtool => "promtool",
+            Self::Amtool => "amtool",
+        }
+    }
+}
+
 impl Operand {
     pub const ALL: [Self; 4] = [Self::Etcd, Self::Prometheus, Self::Alertmanager, Self::Thanos];
 
@@ -244,7 +310,7 @@ pub fn kubernetes_at(version: &str) -> Result<&'static Component> {
 /// What `lab up` takes when nobody says otherwise.
 pub const DEFAULT_KUBERNETES: &str = "1.36.3";
 
-fn find(rows: &'static [Component], version: &str) -> Result<&'static Component> {
+pub(crate) fn find(rows: &'static [Component], version: &str) -> Result<&'static Component> {
     let wanted = version.strip_prefix('v').unwrap_or(version);
     let minor = format!("{wanted}.");
     let row = rows
@@ -301,7 +367,8 @@ mod tests {
     use super::*;
 
     fn rows() -> impl Iterator<Item = &'static Component> {
-        KUBERNETES.iter().chain(Operand::ALL.into_iter().flat_map(Operand::versions))
+        let tools = Tool::ALL.into_iter().flat_map(Tool::versions);
+        KUBERNETES.iter().chain(Operand::ALL.into_iter().flat_map(Operand::versions)).chain(tools)
     }
 
     #[test]
@@ -340,8 +407,8 @@ mod tests {
             let (_, module) = row.requires.first().unwrap();
             let numbers: Vec<&str> = row.version.split('.').collect();
             let expected = match (row.name, &numbers[..]) {
-                ("prometheus", ["2", minor, patch]) => format!("v0.{minor}.{patch}"),
-                ("prometheus", [major, minor, patch]) => format!("v0.{major}{minor:0>2}.{patch}"),
+                ("prometheus" | "promtool", ["2", minor, patch]) => format!("v0.{minor}.{patch}"),
+                ("prometheus" | "promtool", [major, minor, patch]) => format!("v0.{major}{minor:0>2}.{patch}"),
                 _ => format!("v{}", row.version),
             };
             assert_eq!(*module, expected, "{} {}", row.name, row.version);

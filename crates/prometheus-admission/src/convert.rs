@@ -78,27 +78,37 @@ where
     To: Serialize + TryFrom<From, Error = serde_json::Error>,
 {
     let mut spec = serde_json::to_value(To::try_from(serde_json::from_value(spec)?)?)?;
-    if let Some(fields) = spec.as_object_mut() {
-        fields.entry("route").or_insert(Value::Null);
-    }
-    complete_tls(&mut spec);
+    complete("spec", &mut spec)?;
     Ok(spec)
 }
 
-/// Upstream's webhook always writes `ca` and `cert` of a TLS configuration (and `route`, above). So do we: tools that
-/// compare what is in the cluster with what is in Git must see no change when the webhook changes hands.
-fn complete_tls(value: &mut Value) {
+/// What upstream's webhook writes even where it was absent, by the field that holds it. So do we: tools that compare what is
+/// in the cluster with what is in Git must see no change when the webhook changes hands.
+const ALWAYS: &[(&str, &str, &str)] = &[
+    ("spec", "route", "null"),
+    ("spec", "receivers", "null"),
+    ("route", "receiver", r#""""#),
+    ("routes", "receiver", r#""""#),
+    ("matchers", "value", r#""""#),
+    ("sourceMatch", "value", r#""""#),
+    ("targetMatch", "value", r#""""#),
+    ("basicAuth", "username", r#"{"key": ""}"#),
+    ("basicAuth", "password", r#"{"key": ""}"#),
+    ("tlsConfig", "ca", "{}"),
+    ("tlsConfig", "cert", "{}"),
+];
+
+fn complete(field: &str, value: &mut Value) -> serde_json::Result<()> {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(complete_tls),
+        Value::Array(items) => items.iter_mut().try_for_each(|item| complete(field, item)),
         Value::Object(fields) => {
-            for (name, value) in fields {
-                if let ("tlsConfig", Value::Object(tls)) = (name.as_str(), &mut *value) {
-                    tls.entry("ca").or_insert_with(|| json!({}));
-                    tls.entry("cert").or_insert_with(|| json!({}));
+            for (_, name, absent) in ALWAYS.iter().filter(|(holder, ..)| *holder == field) {
+                if !fields.contains_key(*name) {
+                    fields.insert((*name).to_owned(), serde_json::from_str(absent)?);
                 }
-                complete_tls(value);
             }
+            fields.iter_mut().try_for_each(|(name, value)| complete(name, value))
         }
-        _ => {}
+        _ => Ok(()),
     }
 }

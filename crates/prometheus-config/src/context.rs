@@ -7,13 +7,13 @@ use k8s_openapi::api::core::v1::{ConfigMapKeySelector, SecretKeySelector};
 use prometheus_types::auth::SecretOrConfigMap;
 use prometheus_types::prometheus::server_and_agent::CommonPrometheusFields;
 use prometheus_types::scrape::ScrapeClass;
+use prometheus_types::validity::client::check_authorization;
 use prometheus_types::{Prometheus, PrometheusAgent};
 use rendering::{Assets, Missing, Version, VersionError};
 
 use crate::gates::{Field, Known};
 use crate::validate::Rejected;
 use crate::validate::relabel::check_relabelings;
-use crate::validate::transport::check_authorization;
 
 /// The version of Prometheus that is deployed when a resource names none.
 pub const DEFAULT_VERSION: &str = "v3.14.0";
@@ -178,7 +178,7 @@ fn check_class(class: &ScrapeClass, known: &Known) -> Result<(), Rejected> {
         tls_assets::validate(tls).map_err(|error| Rejected::new("tlsConfig", error))?;
     }
     match &class.authorization {
-        Some(authorization) => check_authorization(authorization),
+        Some(authorization) => Ok(check_authorization(authorization)?),
         None => Ok(()),
     }
 }

@@ -10,12 +10,12 @@ pub(crate) mod relabel;
 pub(crate) mod remote_write;
 pub(crate) mod scrape_config;
 pub(crate) mod timing;
-pub(crate) mod transport;
 pub(crate) mod workload;
 
 use std::fmt;
 
 use prometheus_types::prometheus::server_and_agent::CommonPrometheusFields;
+use prometheus_types::validity::client::InvalidClient;
 use rendering::{Assets, Version};
 
 use crate::context::{Unusable, Workload};
@@ -42,6 +42,12 @@ impl Rejected {
     pub(crate) fn within(mut self, parent: &str) -> Self {
         self.field = format!("{parent}.{}", self.field);
         self
+    }
+}
+
+impl From<InvalidClient> for Rejected {
+    fn from(InvalidClient { field, why }: InvalidClient) -> Self {
+        Self { field, why }
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! A file is a kind, or a concept that kinds share: [`auth`], [`tls`], [`http`] for clients and servers, [`relabel`],
 //! [`scrape`], [`discovery`] for scraping, [`receivers`] and [`time_interval`] for alerts, [`pod`] and [`storage`] for
-//! the workloads. Fields are named as in the API; `inline` parts are those that several kinds have in common.
+//! the workloads; [`validity`] says what a schema cannot. Fields are named as in the API; `inline` parts are those that several kinds have in common.
 //!
 //! `object` and `text` say how types are declared and what holds for all of them; `schema` and [`crd`] make CRDs of
 //! them. Invariant: the CRDs are structurally equal to those of prometheus-operator 0.94.1 (`tests/crds.rs`), and every
@@ -46,6 +46,7 @@ pub mod thanos;
 pub mod thanos_ruler;
 pub mod time_interval;
 pub mod tls;
+pub mod validity;
 
 pub use alertmanager::Alertmanager;
 pub use alertmanager_config::AlertmanagerConfig;

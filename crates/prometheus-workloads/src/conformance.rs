@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Container;
+use prometheus_config::Workload;
+use prometheus_config::context::Context;
 use prometheus_types::http::WebConfigFile;
 use prometheus_types::pod::PodFields;
 use prometheus_types::tls::SafeTlsConfig;
@@ -89,6 +91,7 @@ impl<'a> Case<'a> {
 
     fn prometheus(&self) -> Result<Value, String> {
         let resource: Prometheus = self.resource()?;
+        usable(Workload::Server(&resource))?;
         let Options { stateful_set_name: name, shard, .. } = &self.options;
         let made = prometheus::server_statefulset(&resource, &self.operator, name, *shard, &self.given);
         written(made, &resource.spec.common.pod)
@@ -96,13 +99,16 @@ impl<'a> Case<'a> {
 
     fn agent(&self) -> Result<Value, String> {
         let resource: PrometheusAgent = self.resource()?;
+        usable(Workload::Agent(&resource))?;
         let Options { stateful_set_name: name, shard, .. } = &self.options;
         let made = prometheus::agent_statefulset(&resource, &self.operator, name, *shard, &self.given);
         written(made, &resource.spec.common.pod)
     }
 
     fn daemonset(&self) -> Result<Value, String> {
-        let made = prometheus::daemonset(&self.resource()?, &self.operator, &self.given).map_err(text)?;
+        let resource: PrometheusAgent = self.resource()?;
+        usable(Workload::Agent(&resource))?;
+        let made = prometheus::daemonset(&resource, &self.operator, &self.given).map_err(text)?;
         serde_json::to_value(made).map_err(text)
     }
 
@@ -156,6 +162,11 @@ impl<'a> Case<'a> {
             gathered.files().iter().map(|(name, bytes)| (name, String::from_utf8_lossy(bytes))).collect();
         Ok(json!({ "files": files }))
     }
+}
+
+/// Upstream, as our operator, makes no pods for a workload that cannot have a configuration.
+fn usable(workload: Workload<'_>) -> Result<(), String> {
+    Context::new(workload, prometheus_config::Options::default(), &Assets::new()).map(drop).map_err(text)
 }
 
 fn written<E: ToString>(

@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::{
 use crate::names::{NameError, volume_name};
 
 pub(crate) fn secret(name: impl Into<String>, secret: impl Into<String>) -> Volume {
-    let source = SecretVolumeSource { secret_name: Some(secret.into()), ..Default::default() };
+    let secret_name = Some(secret.into()).filter(|name| !name.is_empty());
+    let source = SecretVolumeSource { secret_name, ..Default::default() };
     Volume { name: name.into(), secret: Some(source), ..Default::default() }
 }
 

@@ -13,6 +13,7 @@
 //! keys and values (a write is a revision), `--force-new-cluster`, discovery.
 
 mod answer;
+mod backup;
 mod call;
 mod cluster;
 mod dial;
@@ -35,6 +36,7 @@ use tokio::{
     time::Instant,
 };
 
+pub use backup::{OUTSIDE, TROUBLE};
 pub use call::{Call, Made};
 pub use faults::{EtcdFault, Nth};
 pub use model::Trouble;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use prometheus_types::tls::{SafeTlsConfig, TlsConfig};
+use prometheus_types::validity::tls::{InvalidTls, validate, validate_safe};
 use rendering::{Assets, Missing};
 
 use crate::material::{MaterialError, check_authority, check_pair};
 use crate::reference::Reference;
-use crate::validate::{InvalidTls, validate, validate_safe};
 
 /// File name → contents. Only what was checked gets in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

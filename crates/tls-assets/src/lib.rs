@@ -11,9 +11,8 @@
 mod gather;
 mod material;
 mod reference;
-mod validate;
 
 pub use gather::{TlsAssets, TlsError};
 pub use material::{MaterialError, check_authority, check_pair};
 pub use reference::Reference;
-pub use validate::{InvalidTls, validate, validate_safe, validate_web};
+pub use prometheus_types::validity::tls::{InvalidTls, validate, validate_safe, validate_web};

@@ -10,6 +10,8 @@ use crate::{image, release};
 
 /// Where the demo's applications live.
 const NAMESPACE: &str = "demo";
+/// What the demo's namespace has, so that nobody else's of the same name is ever removed.
+const OURS: &str = "capstan.dev/demo";
 /// Where Capstan lives.
 const HOME: &str = "capstan-system";
 
@@ -24,8 +26,13 @@ pub(crate) struct Ground {
 pub(crate) fn prepare(story: &Story, options: &Options) -> Result<Ground> {
     let ground = match &options.context {
         None => in_the_lab(story, &options.lab)?,
-        Some(context) => in_the_cluster(story, context)?,
+        Some(context) => in_the_cluster(story, context, &options.image)?,
     };
+    if namespace(&ground.kubectl)? == Namespace::Foreign {
+        bail!(
+            "the namespace {NAMESPACE} is there, and no demo made it: the demo needs that name for its own, and would remove it at the next run. Take another cluster, or remove it"
+        );
+    }
     install(story, &ground.kubectl, options)?;
     Ok(ground)
 }
@@ -41,9 +48,44 @@ pub(crate) fn remove(story: &Story, options: &Options) -> Result<()> {
     story.say(format!(
         "Removing from {context} what the demo made; the definitions and their resources elsewhere stay."
     ));
-    kubectl.of(None).show(story, "delete namespace demo --ignore-not-found")?;
-    kubectl.of(None).show(story, "delete -f deploy/operator.yaml --ignore-not-found")?;
+    answers(&kubectl, context)?;
+    match namespace(&kubectl)? {
+        Namespace::Absent => {}
+        Namespace::Ours => drop(kubectl.of(None).show(story, "delete namespace demo")?),
+        Namespace::Foreign => story.say("The namespace demo is not the demo's: it stays."),
+    }
+    if installed(&kubectl)? == options.image {
+        kubectl.of(None).show(story, "delete -f deploy/operator.yaml --ignore-not-found")?;
+    } else {
+        story.say(format!(
+            "No Capstan with the image {} is in {HOME}: nothing is removed there.",
+            options.image
+        ));
+    }
     Ok(())
+}
+
+/// Whose a namespace of the demo's name is.
+#[derive(PartialEq, Eq)]
+enum Namespace {
+    Absent,
+    Ours,
+    Foreign,
+}
+
+fn namespace(kubectl: &Kubectl) -> Result<Namespace> {
+    let object = format!("namespace/{NAMESPACE}");
+    let label = format!(".metadata.labels.{}", OURS.replace('.', "\\."));
+    Ok(match kubectl.field(&object, ".metadata.name")?.is_empty() {
+        true => Namespace::Absent,
+        false if kubectl.field(&object, &label)?.is_empty() => Namespace::Foreign,
+        false => Namespace::Ours,
+    })
+}
+
+/// The image of the Capstan in the cluster; empty if there is none.
+fn installed(kubectl: &Kubectl) -> Result<String> {
+    kubectl.of(Some(HOME)).field("deployment/capstan", ".spec.template.spec.containers[0].image")
 }
 
 fn in_the_lab(story: &Story, name: &str) -> Result<Ground> {
@@ -78,12 +120,25 @@ fn of_the_user(context: &str) -> Kubectl {
     Kubectl { program: PathBuf::from("kubectl"), cluster, namespace: Some(NAMESPACE) }
 }
 
-fn in_the_cluster(story: &Story, context: &str) -> Result<Ground> {
+/// The cluster is asked once before anything is changed in it.
+fn answers(kubectl: &Kubectl, context: &str) -> Result<()> {
+    let there = std::process::Command::new(&kubectl.program).args(["version", "--client"]).output();
+    there.context("there is no kubectl on your PATH, and the demo on a cluster of yours needs one")?;
+    kubectl.ask(&["version"]).map(drop).with_context(|| {
+        format!("the context {context} does not answer: `kubectl config get-contexts` lists yours")
+    })
+}
+
+fn in_the_cluster(story: &Story, context: &str, image: &str) -> Result<Ground> {
     story.heading(&format!("Your Kubernetes: {context}"));
     let kubectl = of_the_user(context);
-    kubectl.ask(&["version", "-o", "name"]).or_else(|_| kubectl.ask(&["version"])).with_context(|| {
-        format!("the context {context} does not answer: see `kubectl config get-contexts`")
-    })?;
+    answers(&kubectl, context)?;
+    let other = installed(&kubectl)?;
+    if !other.is_empty() && other != image {
+        bail!(
+            "Capstan is in {context} already, with the image {other}: the demo would replace it, and stop it for a moment. Take another cluster, or IMAGE={other}"
+        );
+    }
     kubectl.of(None).show(story, "get nodes")?;
     story.say("The demo needs two images of ours in your cluster (etcd's it pulls by their usual names, quay.io/coreos/etcd); `make image` makes them without a container engine, as OCI archives:");
     for line in [
@@ -136,16 +191,18 @@ pub(crate) fn manifest(image: &str) -> Result<String> {
 
 /// What an earlier demo left is removed: the story begins with nothing.
 fn fresh_namespace(story: &Story, kubectl: &Kubectl) -> Result<()> {
-    if !kubectl.field(&format!("namespace/{NAMESPACE}"), ".metadata.name")?.is_empty() {
+    if namespace(kubectl)? == Namespace::Ours {
         story.progress("removing what an earlier demo left");
         kubectl.ask(&["delete", "namespace", NAMESPACE, "--timeout=120s"])?;
     }
     kubectl.of(None).run(story, "create namespace demo")?;
-    kubectl.of(None).run(story, "label namespace demo pod-security.kubernetes.io/enforce=restricted")?;
+    let labels = format!("{OURS}=yes pod-security.kubernetes.io/enforce=restricted");
+    kubectl.of(None).run(story, &format!("label namespace demo {labels}"))?;
     // Made up here, on standard input: never in a file, an argument or the output.
+    let key = random()?;
+    // Under the names that ExampleApp reads, and under those of etcd's backups.
     let secret = format!(
-        "apiVersion: v1\nkind: Secret\nmetadata: {{name: backup-credentials}}\nstringData: {{AWS_ACCESS_KEY_ID: demo, AWS_SECRET_ACCESS_KEY: {}}}\n",
-        random()?
+        "apiVersion: v1\nkind: Secret\nmetadata: {{name: backup-credentials}}\nstringData: {{AWS_ACCESS_KEY_ID: demo, AWS_SECRET_ACCESS_KEY: {key}, accessKeyID: demo, secretAccessKey: {key}}}\n",
     );
     kubectl.ask_with(&["apply", "-f", "-"], &secret).map(drop)
 }

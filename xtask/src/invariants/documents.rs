@@ -3,7 +3,7 @@
 use clap::CommandFactory as _;
 
 use super::makefile;
-use crate::{commands, tree::File};
+use crate::{commands, markdown::code, tree::File};
 
 pub(super) fn commands(files: &[File]) -> Vec<String> {
     let makefile = files.iter().find(|file| file.path == "Makefile").map_or("", |file| file.text.as_str());
@@ -37,22 +37,6 @@ pub(super) fn code_map(files: &[File]) -> Vec<String> {
 
 fn documents(files: &[File]) -> impl Iterator<Item = &File> {
     files.iter().filter(|file| file.path.ends_with(".md"))
-}
-
-/// What is written as code: blocks by line, and spans; each with its line's number.
-fn code(text: &str) -> Vec<(usize, &str)> {
-    let (mut found, mut fenced) = (Vec::new(), false);
-    for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
-        if line.starts_with("```") {
-            fenced = !fenced;
-        } else if fenced || line.starts_with("    ") {
-            found.push((number, line.trim()));
-        } else {
-            // Every second part is between two backticks.
-            found.extend(line.split('`').skip(1).step_by(2).map(|span| (number, span.trim())));
-        }
-    }
-    found
 }
 
 /// What is wrong with a command of ours. Other text is not our business.

@@ -73,6 +73,7 @@ const NEEDS: &[Need] = &[
 
 /// A value and the file that holds it: at most one of the two may be given, in a receiver or globally.
 const ONCE: &[(&str, &str)] = &[
+    ("alert_source_token", "alert_source_token_file"),
     ("api_key", "api_key_file"),
     ("api_secret", "api_secret_file"),
     ("api_url", "api_url_file"),
@@ -101,6 +102,9 @@ const ONCE: &[(&str, &str)] = &[
     ("mattermost_webhook_url", "mattermost_webhook_url_file"),
 ];
 
+/// Slack is reached by a webhook or by an app.
+const WEBHOOK_OR_APP: (&[&str], &[&str]) = (&["api_url", "api_url_file"], &["app_token", "app_token_file"]);
+
 pub(super) fn check(configuration: &Map) -> Result<(), Invalid> {
     let global = configuration.get("global").and_then(Tree::as_map);
     check_with(configuration, global)
@@ -118,6 +122,7 @@ pub(crate) fn check_with(configuration: &Map, global: Option<&Map>) -> Result<()
                 if let Some(config) = config.as_map() {
                     met(name, config, global)
                         .and_then(|()| once(config))
+                        .and_then(|()| if name == "slack_configs" { webhook_or_app(config) } else { Ok(()) })
                         .at(name, at)
                         .at("receivers", index)?;
                 }
@@ -149,6 +154,17 @@ fn once(section: &Map) -> Result<(), Invalid> {
         }
     }
     Ok(())
+}
+
+fn webhook_or_app(slack: &Map) -> Result<(), Invalid> {
+    let (webhook, app) = WEBHOOK_OR_APP;
+    let first = |keys: &[&'static str]| keys.iter().copied().find(|key| given(slack, key));
+    match (first(webhook), first(app)) {
+        (Some(webhook), Some(app)) => {
+            Err(Invalid::new(app, format!("cannot be used together with {webhook}; remove one of them")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn given(section: &Map, key: &str) -> bool {

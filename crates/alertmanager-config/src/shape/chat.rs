@@ -92,7 +92,10 @@ pub(super) static DISCORD: Section = Section {
         key("avatar_url", Text).since("0.28.0"),
     ],
     before: &[],
-    after: &[Rule::AtMostOne(&["webhook_url", "webhook_url_file"])],
+    after: &[
+        Rule::AnyOf(&["webhook_url", "webhook_url_file"]),
+        Rule::AtMostOne(&["webhook_url", "webhook_url_file"]),
+    ],
 };
 
 pub(super) static WEBEX: Section = Section {

@@ -1,67 +1,79 @@
 //! Alertmanager's own word on what we generate: `amtool check-config` of the version it was generated for.
 //!
-//! `CAPSTAN_AMTOOL` names a directory with `v0.34.0/amtool` and the like; without it nothing is tested, aloud.
+//! `CAPSTAN_AMTOOL` names the programs (`0.34.2=/path/amtool,…`); without it nothing is tested, aloud.
 //! Certificates are taken out first: they would have to be on this machine.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
-use serde_json::Value;
-
-use crate::isolation::{World, cases, world};
 use alertmanager_config::{Request, provision};
+use conformance::{Tool, tools};
+use prometheus_types::Alertmanager;
+use serde_json::{Value, json};
+
+use crate::injection::{VARIANTS, assets, object, one_sort_each};
+use crate::isolation::{World, cases, world};
 
 #[test]
-fn amtool_loads_what_we_generate_for_its_version() {
-    let Some(directory) = directory() else {
-        println!(
-            "SKIPPED, NOTHING WAS TESTED: CAPSTAN_AMTOOL does not name a directory with <version>/amtool"
-        );
-        return;
-    };
-    let (mut loaded, mut left_out, mut refused) = (0, 0, Vec::new());
-    for entry in std::fs::read_dir(&directory).unwrap() {
-        let version = entry.unwrap().file_name().into_string().unwrap();
-        let tool = directory.join(&version).join("amtool");
-        for case in cases("alertmanager-config.jsonl") {
+fn amtool_loads_every_field_of_every_receiver() {
+    run(|tool| {
+        let objects = VARIANTS.iter().flat_map(|without| one_sort_each(&object(without)));
+        let mut made = Vec::new();
+        for (at, object) in objects.enumerate() {
+            let alertmanager: Alertmanager = serde_json::from_value(json!({
+                "metadata": {"name": "main", "namespace": "ns"},
+                "spec": {"alertmanagerConfigSelector": {}, "version": tool.version},
+            }))
+            .unwrap();
+            let configs = [serde_json::from_value(object).unwrap()];
+            let assets = assets("value");
+            let request = Request { alertmanager: &alertmanager, configs: &configs, assets: &assets };
+            made.push((format!("object {at}"), provision(&request).unwrap().configuration));
+        }
+        made
+    });
+}
+
+#[test]
+fn amtool_loads_the_answers_to_recorded_cases() {
+    let cases = cases("alertmanager-config.jsonl");
+    run(|tool| {
+        let mut made = Vec::new();
+        for case in &cases {
+            let base = case["input"]["options"]["baseConfig"].as_str().unwrap().to_owned();
             // What the user's own configuration needs is the user's affair.
-            if check(&tool, case["input"]["options"]["baseConfig"].as_str().unwrap()).is_err() {
+            if !refused(tool, &[("base".to_owned(), base)]).is_empty() {
                 continue;
             }
-            let World { mut alertmanager, configs, assets } = world(&without_certificates(&case));
-            alertmanager.spec.pod.version = version.clone();
+            let World { mut alertmanager, configs, assets } = world(&without_certificates(case));
+            alertmanager.spec.pod.version = tool.version.clone();
             let request = Request { alertmanager: &alertmanager, configs: &configs, assets: &assets };
             // A base for another version is refused, which is another test's affair.
-            let Ok(made) = provision(&request) else { continue };
-            left_out += made.rejected.len();
-            match check(&tool, &made.configuration) {
-                Ok(()) => loaded += 1,
-                Err(said) => refused.push(format!("{version}, {}: {said}", case["case"])),
+            if let Ok(answer) = provision(&request) {
+                made.push((case["case"].to_string(), answer.configuration));
             }
         }
-    }
-    println!("{loaded} configurations loaded, {left_out} objects left out of them");
-    assert!(refused.is_empty(), "{} are refused:\n{}", refused.len(), refused.join("\n"));
-    assert!(loaded > 0, "no amtool in {}", directory.display());
+        made
+    });
 }
 
-fn check(tool: &Path, configuration: &str) -> Result<(), String> {
-    let file = std::env::temp_dir().join(format!("capstan-amtool-{}.yaml", std::process::id()));
-    std::fs::write(&file, configuration).unwrap();
-    let output = Command::new(tool).arg("check-config").arg(&file).output().unwrap();
-    std::fs::remove_file(&file).unwrap();
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()),
+fn run(made_for: impl Fn(&Tool) -> Vec<(String, String)>) {
+    let tools = tools("CAPSTAN_AMTOOL");
+    if tools.is_empty() {
+        println!("SKIPPED, NOTHING WAS TESTED: CAPSTAN_AMTOOL names no program, such as 0.34.2=/path/amtool");
+    }
+    for tool in tools {
+        let made = made_for(&tool);
+        let refused = refused(&tool, &made);
+        println!("amtool {}: {} configurations, {} refused", tool.version, made.len(), refused.len());
+        let said: Vec<String> = refused.into_iter().map(|(name, said)| format!("{name}: {said}")).collect();
+        assert!(said.is_empty(), "{}, {} are refused:\n{}", tool.version, said.len(), said.join("\n"));
     }
 }
 
-fn directory() -> Option<PathBuf> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a switch of a developer's test run, not a setting of the operator"
-    )]
-    std::env::var("CAPSTAN_AMTOOL").ok().filter(|value| !value.is_empty()).map(PathBuf::from)
+fn refused(tool: &Tool, texts: &[(String, String)]) -> Vec<(String, String)> {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("amtool-{}", tool.version));
+    std::fs::create_dir_all(&directory).unwrap();
+    tool.refused(&["check-config"], texts, &directory)
 }
 
 fn without_certificates(case: &Value) -> Value {

@@ -41,7 +41,7 @@ const HOSTILE: &[&str] = &[
 ];
 
 /// Fields that cannot stand beside others; each set makes one object.
-const VARIANTS: &[&[&str]] = &[
+pub(crate) const VARIANTS: &[&[&str]] = &[
     &[
         "authorization",
         "oauth2",
@@ -126,13 +126,18 @@ fn rendered_with(object: &Value, secret: &str) -> Option<Tree> {
     }))
     .unwrap();
     let config: AlertmanagerConfig = serde_json::from_value(object.clone()).unwrap();
+    let made = provision(&Request { alertmanager: &alertmanager, configs: &[config], assets: &assets(secret) })
+        .expect("a base is there");
+    made.rejected.is_empty().then(|| Tree::parse(&made.configuration).expect("what is written can be read"))
+}
+
+/// What the references of the objects lead to.
+pub(crate) fn assets(secret: &str) -> Assets {
     let mut assets = Assets::new();
     let data = |key: &str, value: &str| (key.to_owned(), value.as_bytes().to_vec());
     assets.add_secret("ns", "s", [data("text", secret), data("url", "https://secret.example.com/")]);
     assets.add_config_map("ns", "c", [data("text", secret)]);
-    let made = provision(&Request { alertmanager: &alertmanager, configs: &[config], assets: &assets })
-        .expect("a base is there");
-    made.rejected.is_empty().then(|| Tree::parse(&made.configuration).expect("what is written can be read"))
+    assets
 }
 
 /// The tree with a text in place of the harmless one, in keys and values. Inside of a matcher's quotes it is escaped.
@@ -200,7 +205,7 @@ fn with(object: &Value, pointer: &str, text: &str) -> Value {
 
 /// The object once without receivers' settings, and once for each sort of receiver with nothing else: small objects, for
 /// there are many texts to try.
-fn one_sort_each(object: &Value) -> Vec<Value> {
+pub(crate) fn one_sort_each(object: &Value) -> Vec<Value> {
     let receiver = object["spec"]["receivers"][0].as_object().unwrap();
     let mut all = vec![object.clone()];
     all[0]["spec"]["receivers"] = json!([{"name": "text"}]);
@@ -230,7 +235,7 @@ fn strings(value: &Value, pointer: String, out: &mut Vec<String>) {
 }
 
 /// An AlertmanagerConfig with every field of the CRD, but for some.
-fn object(without: &[&str]) -> Value {
+pub(crate) fn object(without: &[&str]) -> Value {
     let crds = crds(Descriptions::Slim, Versions::Default).unwrap();
     let crd = crds.iter().find(|crd| crd.spec.names.kind == "AlertmanagerConfig").unwrap();
     let schema = serde_json::to_value(crd).unwrap();

@@ -41,8 +41,11 @@ impl World {
         let runtime = threads("world")?;
         let inside = runtime.enter();
         let (server, etcd, volumes) = (Server::new(), Etcd::default(), Volumes::default());
-        let installed = server.install(json!(etcd_operator::crd())).and_then(|()| server.install(node()));
-        installed.map_err(|error| anyhow::anyhow!("cannot prepare the server: {error:?}"))?;
+        let definitions = etcd_types::definitions().into_iter().map(|definition| json!(definition));
+        for object in definitions.chain([node()]) {
+            let installed = server.install(object);
+            installed.map_err(|error| anyhow::anyhow!("cannot prepare the server: {error:?}"))?;
+        }
         workloads::start(&server, etcd.clone(), &volumes);
         etcd.start(&server, &volumes);
         drop(inside);

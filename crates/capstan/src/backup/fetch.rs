@@ -1,35 +1,100 @@
-//! A backup as a file.
+//! A backup as a file: for a person, or for the Job that brings it to the volume of a member.
 
 use std::{
     fs::{self, File, OpenOptions},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use etcd_backup::load;
+use etcd_backup::{
+    Manifest, Store,
+    catalogue::{self, Entry},
+    load, manifest,
+    wal::{
+        Point,
+        point::{choose, plan},
+    },
+};
+use etcd_core::Version;
+use jiff::Timestamp;
+use serde_json::{Map, json};
 
-use super::{Place, chosen, progress::Progress};
+use super::{
+    Place, chosen,
+    ending::{Ending, HOPELESS, told},
+    progress::Progress,
+};
 use crate::output::say;
+
+/// What the snapshot is called in the directory of `--into`.
+pub(super) const SNAPSHOT: &str = "snapshot.db";
 
 #[derive(Debug, Args)]
 pub(super) struct Fetch {
     #[command(flatten)]
     place: Place,
     /// The backup.
-    id: String,
+    #[arg(required_unless_present = "newest_of")]
+    id: Option<String>,
+    /// Instead of a name: the newest whole backup of the cluster of this name.
+    #[arg(long, value_name = "CLUSTER", conflicts_with = "id")]
+    newest_of: Option<String>,
     /// The file to write. It must not exist yet, and is only there when all of it was checked.
+    #[arg(long, value_name = "FILE", required_unless_present = "into")]
+    to: Option<PathBuf>,
+    /// Instead of a file: a directory for snapshot.db and manifest.json. What is in it is removed first.
+    #[arg(long, value_name = "DIR", conflicts_with = "to")]
+    into: Option<PathBuf>,
+    /// Refuse a backup that etcd of this version cannot begin with.
+    #[arg(long, value_name = "VERSION")]
+    for_version: Option<Version>,
+    /// Refuse a backup of a cluster of another name.
+    #[arg(long, value_name = "CLUSTER")]
+    only_of: Option<String>,
+    /// The backup is to be gone on from to this revision: refuse one from which it cannot be reached.
+    #[arg(long, value_name = "NUMBER")]
+    revision: Option<i64>,
+    /// The same for a time, such as 2026-11-16T08:15:00Z.
+    #[arg(long, value_name = "TIME", conflicts_with = "revision")]
+    time: Option<Timestamp>,
+    /// Where to write how it ended, as one line of JSON.
     #[arg(long, value_name = "FILE")]
-    to: PathBuf,
+    result: Option<PathBuf>,
 }
 
 impl Fetch {
     pub(super) async fn run(self) -> Result<()> {
+        let file = self.result.clone();
+        let done = self.fetch().await;
+        told(file.as_deref(), done.map(|manifest| json!({ "manifest": manifest })))
+    }
+
+    async fn fetch(self) -> Result<Manifest> {
         let store = self.place.open()?;
         let key = self.place.key()?;
-        let manifest = chosen(&store, &self.id).await?;
-        anyhow::ensure!(!self.to.exists(), "{} exists: it is not overwritten", self.to.display());
-        let unfinished = self.to.with_extension("unfinished");
+        let mut manifest = match (&self.id, &self.newest_of) {
+            (Some(id), _) => chosen(&store, id).await?,
+            (None, Some(cluster)) => newest(&store, cluster).await?,
+            (None, None) => bail!("name a backup, or give --newest-of"),
+        };
+        let point = self.revision.map(Point::Revision).or_else(|| self.time.map(Point::Time));
+        if let Some(point) = point {
+            // All that is needed is read and checked now, while whatever runs still runs.
+            let way = match self.id {
+                Some(_) => plan(&store, &manifest, point, key.as_ref()).await?,
+                None => choose(&store, Some(&manifest.cluster.uid), point, key.as_ref()).await?,
+            };
+            manifest = way.manifest;
+        }
+        self.judge(&manifest)?;
+        let to = match (&self.to, &self.into) {
+            (Some(to), _) => to.clone(),
+            (None, Some(directory)) => emptied(directory)?.join(SNAPSHOT),
+            (None, None) => bail!("give --to or --into"),
+        };
+        anyhow::ensure!(!to.exists(), "{} exists: it is not overwritten", to.display());
+        let unfinished = to.with_extension("unfinished");
         let file = create(&unfinished)?;
         let progress = Progress::start("reading", manifest.stored.bytes);
         let done = load::load(&store, &manifest, key.as_ref(), file, |it| progress.at(it.read)).await;
@@ -40,19 +105,68 @@ impl Fetch {
         progress.end(manifest.stored.bytes);
         File::open(&unfinished)
             .and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&unfinished, &self.to))
-            .with_context(|| format!("cannot finish {}", self.to.display()))?;
+            .and_then(|()| fs::rename(&unfinished, &to))
+            .with_context(|| format!("cannot finish {}", to.display()))?;
+        if let Some(directory) = &self.into {
+            let beside = directory.join(manifest::OBJECT);
+            fs::write(&beside, manifest.text())
+                .with_context(|| format!("cannot write {}", beside.display()))?;
+        }
         say(&format!(
             "{} is {} as etcd {} gave it; `etcdutl snapshot restore` takes it.\n",
-            self.to.display(),
+            to.display(),
             manifest.id,
             manifest.etcd_version
-        ))
+        ))?;
+        Ok(manifest)
+    }
+
+    /// Whether it is one that may be restored, before a byte of it is fetched.
+    fn judge(&self, manifest: &Manifest) -> Result<()> {
+        let id = &manifest.id;
+        if let Some(name) = self.only_of.as_ref().filter(|name| **name != manifest.cluster.name) {
+            let own = &manifest.cluster.name;
+            return Err(hopeless(format!(
+                "the backup {id} is of the cluster {own}, and {name} is to be restored. If that is meant, name the store and the id instead of the EtcdBackup"
+            )));
+        }
+        let Some(version) = self.for_version else { return Ok(()) };
+        let data = manifest.etcd_version.parse::<Version>();
+        let data = data.map_err(|error| hopeless(format!("the backup {id}: {error}")))?;
+        etcd_core::readable(data, version)
+            .map_err(|why| hopeless(format!("the backup {id} cannot be used: {why}")))
     }
 }
 
+fn hopeless(error: String) -> anyhow::Error {
+    Ending { code: HOPELESS, error, more: Map::new() }.into()
+}
+
+async fn newest(store: &Store, cluster: &str) -> Result<Manifest> {
+    let of_cluster = |entry: Entry| match entry {
+        Entry::Backup(manifest, _) if manifest.cluster.name == cluster => Some(*manifest),
+        _ => None,
+    };
+    let found = catalogue::list(store).await?.into_iter().find_map(of_cluster);
+    found.ok_or_else(|| {
+        let location = store.location();
+        hopeless(format!(
+            "there is no whole backup of the cluster {cluster} at {location}; `capstan backup ls` lists what there is"
+        ))
+    })
+}
+
+/// What an earlier attempt has left is not used: it may be half of something.
+fn emptied(directory: &Path) -> Result<&Path> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).with_context(|| format!("cannot empty {}", directory.display()))?;
+    }
+    fs::create_dir_all(directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory)
+}
+
 /// For nobody else to read: it holds all that is in etcd.
-fn create(file: &std::path::Path) -> Result<File> {
+fn create(file: &Path) -> Result<File> {
     use std::os::unix::fs::OpenOptionsExt as _;
     OpenOptions::new()
         .write(true)

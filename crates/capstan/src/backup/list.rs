@@ -1,10 +1,11 @@
-//! The catalogue, for people and programs.
+//! The catalogue, for people and programs: the backups, and the points in time between them.
 
 use anyhow::Result;
 use clap::Args;
 use etcd_backup::{
     Manifest,
     catalogue::{self, Entry},
+    wal::reach::{self, Mark, Reach},
 };
 use serde_json::{Value, json};
 
@@ -36,27 +37,83 @@ impl Ls {
     pub(super) async fn run(self) -> Result<()> {
         let store = self.place.open()?;
         let entries = catalogue::list(&store).await?;
+        let reaches = reach::reaches(&store, &entries).await?;
         match self.output.output {
-            Some(format) => structured(&entries.iter().map(data).collect::<Vec<_>>(), format),
+            Some(format) => {
+                structured(&entries.iter().map(|it| data(it, &reaches)).collect::<Vec<_>>(), format)
+            }
             None if entries.is_empty() => say(&format!("There is no backup at {}.\n", store.location())),
-            None => say(&format!("{}\n", table(&entries).join("\n"))),
+            None => {
+                let mut lines = table(&entries);
+                lines.extend(points(&reaches));
+                say(&format!("{}\n", lines.join("\n")))
+            }
         }
     }
 }
 
 impl Show {
     pub(super) async fn run(self) -> Result<()> {
-        let manifest = chosen(&self.place.open()?, &self.id).await?;
-        structured(&manifest, self.output.output.unwrap_or(Format::Yaml))
+        let store = self.place.open()?;
+        let manifest = chosen(&store, &self.id).await?;
+        let entries = catalogue::list(&store).await?;
+        let reaches = reach::reaches(&store, &entries).await?;
+        structured(&with_reach(&manifest, &reaches), self.output.output.unwrap_or(Format::Yaml))
     }
 }
 
-fn data(entry: &Entry) -> Value {
+fn data(entry: &Entry, reaches: &[Reach]) -> Value {
     match entry {
-        Entry::Backup(manifest, _) => json!(manifest),
+        Entry::Backup(manifest, _) => with_reach(manifest, reaches),
         Entry::Unfinished(found) => json!({"id": found.id, "unfinished": true, "newestObject": found.newest}),
         Entry::Unreadable(found, why) => json!({"id": found.id, "unreadable": why.to_string()}),
     }
+}
+
+/// The manifest, and how far one can go from this backup.
+fn with_reach(manifest: &Manifest, reaches: &[Reach]) -> Value {
+    let mut value = json!(manifest);
+    if let (Some(object), Some(reach)) = (value.as_object_mut(), of(manifest, reaches)) {
+        object.insert(
+            "reach".to_owned(),
+            json!({ "from": own(manifest), "to": reach.to, "chain": reach.chain, "ends": reach.ends }),
+        );
+    }
+    value
+}
+
+fn own(manifest: &Manifest) -> Mark {
+    Mark { revision: manifest.revision.at_most, time: manifest.taken_at }
+}
+
+/// What was captured after this backup, furthest.
+fn of<'a>(manifest: &Manifest, reaches: &'a [Reach]) -> Option<&'a Reach> {
+    reaches
+        .iter()
+        .filter(|it| it.cluster_uid == manifest.cluster.uid && it.cluster_id == manifest.cluster.id)
+        .filter(|it| it.from.is_some_and(|from| from.revision <= manifest.revision.at_most))
+        .filter(|it| it.to.revision >= manifest.revision.at_least)
+        .max_by_key(|it| it.to.revision)
+}
+
+/// What can be reached between and after backups, one stretch to a line.
+fn points(reaches: &[Reach]) -> Vec<String> {
+    if reaches.is_empty() {
+        return Vec::new();
+    }
+    let heading = ["POINTS IN TIME FROM", "TO", "REVISIONS", "WITH BACKUP", ""].map(str::to_owned);
+    let rows = reaches.iter().map(|it| {
+        let time = |mark: Mark| format!("{:.0}", mark.time);
+        vec![
+            it.from.map_or_else(|| "-".to_owned(), time),
+            time(it.to),
+            it.from.map_or_else(|| "-".to_owned(), |from| format!("{}-{}", from.revision, it.to.revision)),
+            it.backup.clone().unwrap_or_else(|| "none is left".to_owned()),
+            it.ends.as_deref().map(|why| format!("ends: {why}")).unwrap_or_default(),
+        ]
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(heading.to_vec()).chain(rows).collect();
+    std::iter::once(String::new()).chain(columns(&rows)).collect()
 }
 
 fn table(entries: &[Entry]) -> Vec<String> {
@@ -98,4 +155,33 @@ fn note(id: &str, text: &str) -> Vec<String> {
     row.extend(std::iter::repeat_n("-".to_owned(), 6));
     row.push(text.to_owned());
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn points_in_time_are_shown_with_their_backup_and_why_they_end() {
+        let mark = |revision, second| Mark { revision, time: Timestamp::from_second(second).unwrap() };
+        let reach = Reach {
+            cluster_uid: "u".to_owned(),
+            cluster_id: "i".to_owned(),
+            chain: "nightly-1".to_owned(),
+            backup: Some("nightly-1".to_owned()),
+            from: Some(mark(42, 0)),
+            to: mark(90, 60),
+            chunks: 12,
+            ends: Some("chunk 13 is missing".to_owned()),
+        };
+        let lines = points(&[reach]);
+        assert_eq!(lines.len(), 3);
+        assert_eq!(
+            lines[2],
+            "1970-01-01T00:00:00Z  1970-01-01T00:01:00Z  42-90      nightly-1    ends: chunk 13 is missing"
+        );
+        assert!(points(&[]).is_empty());
+    }
 }

@@ -54,6 +54,12 @@ impl Place {
         Ok(target.open()?)
     }
 
+    /// A directory that is to hold backups is made; a bucket is not ours to make.
+    pub(super) fn prepare(&self) -> Result<()> {
+        let Some(directory) = self.url.strip_prefix("file://") else { return Ok(()) };
+        std::fs::create_dir_all(directory).with_context(|| format!("cannot make the directory {directory}"))
+    }
+
     pub(super) fn key(&self) -> Result<Option<Key>> {
         let Some(file) = &self.key_file else { return Ok(None) };
         let key = Key::parse(&read(file)?).with_context(|| format!("{}", file.display()))?;

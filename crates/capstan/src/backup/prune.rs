@@ -1,12 +1,20 @@
-//! Removing what a policy does not want.
+//! Removing backups: those that a policy does not want any more, or one by its name.
 
-use anyhow::Result;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
 use clap::Args;
-use etcd_backup::{Store, catalogue, retention::Policy};
+use etcd_backup::{
+    Manifest, Store,
+    catalogue::{self, Entry, Whose},
+    retention::Policy,
+    wal,
+};
 use jiff::Timestamp;
 use kit::Clock;
+use serde_json::json;
 
-use super::Place;
+use super::{Place, ending};
 use crate::output::say;
 
 #[derive(Debug, Args)]
@@ -16,6 +24,9 @@ pub(super) struct Prune {
     /// The cluster whose backups are meant, by its UID: `capstan backup show` has it.
     #[arg(long, value_name = "UID")]
     cluster_uid: String,
+    /// Only backups of this schedule [default: all of the cluster].
+    #[arg(long, value_name = "NAME")]
+    schedule: Option<String>,
     #[command(flatten)]
     keep: Keep,
     /// Only say what would go.
@@ -25,7 +36,7 @@ pub(super) struct Prune {
 
 /// What is to be kept. A backup stays when any of these wants it.
 #[derive(Debug, Clone, Copy, Args)]
-#[group(required = true, multiple = true)]
+#[command(next_help_heading = "What is kept of older ones")]
 pub(super) struct Keep {
     /// The newest so many.
     #[arg(long, value_name = "COUNT")]
@@ -33,6 +44,9 @@ pub(super) struct Keep {
     /// All that are younger.
     #[arg(long, value_name = "HOURS")]
     keep_hours: Option<u32>,
+    /// The newest of each of so many hours that have one.
+    #[arg(long, value_name = "COUNT")]
+    keep_hourly: Option<u32>,
     /// The newest of each of so many days that have one.
     #[arg(long, value_name = "COUNT")]
     keep_daily: Option<u32>,
@@ -45,28 +59,28 @@ pub(super) struct Keep {
 }
 
 impl Keep {
-    fn policy(self) -> Policy {
-        Policy {
+    /// Nothing when nothing is said: then everything is kept.
+    pub(super) fn policy(self) -> Option<Policy> {
+        let policy = Policy {
             last: self.keep_last,
             hours: self.keep_hours,
+            hourly: self.keep_hourly.unwrap_or(0),
             daily: self.keep_daily.unwrap_or(0),
             weekly: self.keep_weekly.unwrap_or(0),
             monthly: self.keep_monthly.unwrap_or(0),
             yearly: self.keep_yearly.unwrap_or(0),
-        }
+        };
+        (policy != Policy::default()).then_some(policy)
     }
 }
 
 impl Prune {
     pub(super) async fn run(self) -> Result<()> {
-        let gone = prune(
-            &self.place.open()?,
-            &self.cluster_uid,
-            &self.keep.policy(),
-            Clock::system().now(),
-            self.dry_run,
-        )
-        .await?;
+        let Some(policy) = self.keep.policy() else {
+            bail!("nothing says what is to be kept: give at least one of --keep-last, --keep-hours, --keep-hourly, --keep-daily, --keep-weekly, --keep-monthly and --keep-yearly");
+        };
+        let whose = Whose { cluster_uid: &self.cluster_uid, schedule: self.schedule.as_deref() };
+        let gone = prune(&self.place.open()?, whose, &policy, Clock::system().now(), self.dry_run).await?;
         let word = if self.dry_run { "would be removed" } else { "removed" };
         match gone.is_empty() {
             true => say("Everything is wanted.\n"),
@@ -75,20 +89,71 @@ impl Prune {
     }
 }
 
-async fn prune(
+/// Removes, manifest first, and tells what. Interrupted, the next one finds the rest.
+pub(super) async fn prune(
     store: &Store,
-    cluster: &str,
+    whose: Whose<'_>,
     policy: &Policy,
     now: Timestamp,
     dry_run: bool,
 ) -> Result<Vec<String>> {
     let entries = catalogue::list(store).await?;
     let mut gone = Vec::new();
-    for found in catalogue::superfluous(&entries, cluster, policy, now) {
+    for found in catalogue::superfluous(&entries, whose, policy, now) {
         if !dry_run {
             store.remove(found).await?;
         }
         gone.push(found.id.clone());
     }
+    // What was captured goes with the backups that it belongs to. Those of other schedules want theirs.
+    let kept: Vec<&Manifest> = entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Backup(manifest, found) if !gone.contains(&found.id) => Some(&**manifest),
+            _ => None,
+        })
+        .collect();
+    wal::prune::prune(store, whose.cluster_uid, &kept, dry_run).await?;
     Ok(gone)
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Remove {
+    #[command(flatten)]
+    place: Place,
+    /// The backup. One that is not there, or only the rest of an attempt, is fine.
+    id: String,
+    /// Refuse it when it is of another cluster: `capstan backup show` has the UID.
+    #[arg(long, value_name = "UID")]
+    cluster_uid: Option<String>,
+    /// Write how it ended to this file, as JSON.
+    #[arg(long, value_name = "FILE", help_heading = "For programs")]
+    result: Option<PathBuf>,
+}
+
+impl Remove {
+    pub(super) async fn run(self) -> Result<()> {
+        let done = self.remove().await;
+        let said = done.map(|count| json!({ "id": self.id, "objects": count }));
+        let (id, is_done) = (self.id.clone(), said.is_ok());
+        ending::told(self.result.as_deref(), said)?;
+        if is_done { say(&format!("{id} is no longer there.\n")) } else { Ok(()) }
+    }
+
+    async fn remove(&self) -> Result<usize> {
+        let store = self.place.open()?;
+        if let (Some(uid), Some(manifest)) = (&self.cluster_uid, store.manifest(&self.id).await?)
+            && manifest.cluster.uid != *uid
+        {
+            let cluster = &manifest.cluster;
+            bail!(
+                "{} is a backup of {}/{} with the UID {}, not {uid}: it stays",
+                self.id, cluster.namespace, cluster.name, cluster.uid
+            );
+        }
+        let all = store.found().await?;
+        let Some(found) = all.iter().find(|found| found.id == self.id) else { return Ok(0) };
+        store.remove(found).await?;
+        Ok(found.objects.len())
+    }
 }

@@ -38,7 +38,8 @@ pub(super) struct Lines {
 pub(super) async fn run(common: &Common, name: &str, member: Option<String>, lines: Lines) -> Result<()> {
     let server = Server::of(common).await?;
     server.cluster(name).await?;
-    let mut selector = format!("{CLUSTER}={name}");
+    // Pods of backups carry the cluster's name, too.
+    let mut selector = format!("app.kubernetes.io/name=etcd,{CLUSTER}={name}");
     if let Some(member) = &member {
         selector.push_str(&format!(",{MEMBER}={member}"));
     }

@@ -59,6 +59,8 @@ async fn members_come_as_learners_vote_lead_and_go() {
     assert_eq!((status.member, status.role), (learner, Role::Learner));
     let refused = itself.members(Consistency::Linearizable).await.unwrap_err();
     assert_eq!(refused, EtcdError::Refused(Refusal::NotForLearners));
+    let no_stream = itself.watch_health().next().await;
+    assert_eq!(no_stream, Some(Err(EtcdError::Refused(Refusal::NotForLearners))));
     assert!(itself.probe(Consistency::Serializable).await.is_ok());
 
     until("the learner is promoted", async || {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod faults;
+mod history;
 mod places;
 
 use std::{
@@ -38,6 +39,8 @@ fn about(id: &str) -> save::About {
         },
         etcd_version: "3.6.16".to_owned(),
         taken_at: Timestamp::from_second(1_795_000_000).unwrap(),
+        hash: None,
+        schedule: None,
     }
 }
 

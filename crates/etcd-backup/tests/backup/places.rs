@@ -109,16 +109,20 @@ async fn what_the_policy_does_not_want_goes_manifest_first() {
     let entries = catalogue::list(&store).await.unwrap();
     let now = Timestamp::from_second(1_795_000_100).unwrap();
     let policy = Policy { last: Some(1), ..Policy::default() };
-    let gone = catalogue::superfluous(&entries, "uid-1", &policy, now);
+    let gone = catalogue::superfluous(&entries, whose("uid-1"), &policy, now);
     assert_eq!(gone.len(), 2);
-    assert!(catalogue::superfluous(&entries, "another cluster", &policy, now).is_empty());
+    assert!(catalogue::superfluous(&entries, whose("another cluster"), &policy, now).is_empty());
     // Interrupted after the manifest: the rest is no backup, and goes when nobody can be at it any more.
     let first = gone.first().unwrap();
     fs::remove_file(_directory.path().join(&first.id).join("manifest.json")).unwrap();
     let entries = catalogue::list(&store).await.unwrap();
     let rest =
-        catalogue::superfluous(&entries, "uid-1", &Policy::default(), machine_time(&entries) + 48.hours());
+        catalogue::superfluous(&entries, whose("uid-1"), &Policy::default(), machine_time(&entries) + 48.hours());
     assert_eq!(rest.len(), 1);
     store.remove(rest.first().unwrap()).await.unwrap();
     assert_eq!(listed(&store).await.len(), 2);
+}
+
+fn whose(cluster_uid: &str) -> catalogue::Whose<'_> {
+    catalogue::Whose { cluster_uid, schedule: None }
 }

@@ -1,7 +1,9 @@
 //! Backups of real etcd processes, of every version that is pinned: taken, fetched, restored with that version's etcdutl, and compared.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod point_in_time;
 mod process;
+mod verify;
 
 use std::{fs, path::Path, process::Command};
 
@@ -38,6 +40,8 @@ async fn take(etcd: &Etcd, store: &Store, key: Option<&etcd_backup::Key>) -> Res
         },
         etcd_version: giver.status.version.clone(),
         taken_at: Timestamp::UNIX_EPOCH,
+        hash: None,
+        schedule: None,
     };
     let chunks = giver.snapshot().await.unwrap();
     save::save(store, about, key, chunks, async || Ok(giver.revisions().await.unwrap()), |_| ()).await
@@ -127,6 +131,8 @@ async fn an_etcd_that_dies_in_the_middle_leaves_no_backup() {
         },
         etcd_version: giver.status.version.clone(),
         taken_at: Timestamp::UNIX_EPOCH,
+        hash: None,
+        schedule: None,
     };
     let revisions = async || giver.revisions().await.map_err(etcd_backup::Error::Etcd);
     let error = save::save(&store, about, None, chunks, revisions, |_| ()).await.unwrap_err();

@@ -28,34 +28,60 @@ pub(crate) fn program(version: &str, name: &str) -> PathBuf {
 }
 
 pub(crate) struct Etcd {
+    pub(crate) name: String,
     client: u16,
     child: Child,
 }
 
+/// Ports that are free now, all different: they are held until all are known.
+fn free_ports(count: usize) -> Vec<u16> {
+    let held: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    held.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+}
+
 impl Etcd {
-    /// Starts it on a data directory, which may have data; waits until it serves.
+    /// Starts one that is alone, on a data directory, which may have data; waits until it serves.
     pub(crate) async fn start(version: &str, data: &Path) -> Self {
-        // Both held until both are known, so that they differ.
-        let (peer, client) =
-            (TcpListener::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
-        let port = |listener: TcpListener| listener.local_addr().unwrap().port();
-        let (peer, client) = (port(peer), port(client));
-        let (peer_url, url) = (format!("http://127.0.0.1:{peer}"), format!("http://127.0.0.1:{client}"));
+        let ports = free_ports(2);
+        let etcd = Self::spawn(version, data, "m1", ports[1], &[("m1".to_owned(), ports[0])]);
+        etcd.client().await;
+        etcd
+    }
+
+    /// Starts a cluster of three below the directory.
+    pub(crate) async fn start_three(version: &str, directory: &Path) -> Vec<Self> {
+        let ports = free_ports(6);
+        let peers: Vec<(String, u16)> =
+            (1..=3).map(|number| (format!("m{number}"), ports[number - 1])).collect();
+        let members: Vec<Self> = peers
+            .iter()
+            .zip(&ports[3..])
+            .map(|((name, _), client)| Self::spawn(version, &directory.join(name), name, *client, &peers))
+            .collect();
+        for member in &members {
+            member.client().await;
+        }
+        members
+    }
+
+    fn spawn(version: &str, data: &Path, name: &str, client: u16, peers: &[(String, u16)]) -> Self {
+        let url_of = |port: u16| format!("http://127.0.0.1:{port}");
+        let all: Vec<String> = peers.iter().map(|(name, port)| format!("{name}={}", url_of(*port))).collect();
+        let own = peers.iter().find(|(peer, _)| peer == name).unwrap().1;
+        let (peer_url, url) = (url_of(own), url_of(client));
         let child = Command::new(program(version, "etcd"))
-            .args(["--name", "m1", "--unsafe-no-fsync", "--log-level", "error", "--data-dir"])
+            .args(["--name", name, "--unsafe-no-fsync", "--log-level", "error", "--data-dir"])
             .arg(data)
             .args(["--listen-peer-urls", &peer_url, "--initial-advertise-peer-urls", &peer_url])
             .args(["--listen-client-urls", &url, "--advertise-client-urls", &url])
-            .args(["--initial-cluster", &format!("m1={peer_url}")])
+            .args(["--initial-cluster", &all.join(",")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        let etcd = Self { client, child };
-        etcd.client().await;
-        etcd
+        Self { name: name.to_owned(), client, child }
     }
 
     pub(crate) fn url(&self) -> String {

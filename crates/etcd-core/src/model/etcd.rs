@@ -122,6 +122,8 @@ impl Model {
         for serial in &serials {
             self.run(*serial);
         }
+        self.live_jobs();
+        self.switch();
         self.form();
         self.agree();
     }
@@ -184,6 +186,10 @@ impl Model {
 
     fn open_disk(&mut self, serial: Serial, template: &Template) -> Result<(), String> {
         let Some(key) = self.disk_key(serial) else { return Err("no disk".into()) };
+        let seed = self.disks.get(&key).is_some_and(|disk| disk.cluster_id.0 & 0xffff_0000 == 0x5eed_0000);
+        if seed && self.restores.bad_data {
+            return Err("walpb: crc mismatch".into());
+        }
         if let Some(disk) = self.disks.get_mut(&key) {
             let low = template.version.minor;
             let may_go_back = self.etcd.downgrade.is_some_and(|to| to.minor == low);

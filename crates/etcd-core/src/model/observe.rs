@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Box, ClaimModel, Model, PodModel};
 use crate::{
     Certificates, Claim, Cluster, Endpoint, Etcd, Listed, Member, Names, Node, NodeState, Picture, Pod,
-    Serial, StatefulSet, Unreachable,
+    Serial, StatefulSet, Unreachable, Works,
 };
 
 impl Model {
@@ -31,7 +31,14 @@ impl Model {
             etcd: self.answers(),
             certificates: Certificates { problems: self.certificate_problems.clone(), first_to_end: None },
             upgrade_hold: self.upgrade_hold.clone(),
+            upgrade_backup: self.upgrade_backup.clone(),
             move_leader: self.move_leader.clone(),
+            recovery: self.restores.request.clone(),
+            work: Works {
+                seeds: self.restores.seeds.clone(),
+                replays: self.restores.replays.clone(),
+                safety: self.restores.safety.clone(),
+            },
         }
     }
 
@@ -129,6 +136,7 @@ impl Model {
             raft_term: 2,
             raft_index: 100,
             raft_applied_index: 100,
+            revision: 7,
             db_size: 20_000,
             db_size_in_use: 10_000,
             db_quota: None,

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use etcd_api::{Downgrade, EtcdError, Refusal, Role};
-use etcd_core::{DowngradeAction, MemberId, Serial, Step};
-use etcd_types::EtcdCluster;
-use k8s_openapi::api::{apps::v1::StatefulSet, core::v1::PersistentVolumeClaim};
+use etcd_core::{DowngradeAction, MemberId, Serial, Step, Task};
+use etcd_types::{EtcdBackup, EtcdCluster};
+use k8s_openapi::api::{apps::v1::StatefulSet, batch::v1::Job, core::v1::PersistentVolumeClaim};
 use kit::{Context, Error, Result, Row as _};
 use kube::Resource as _;
 
 use super::stale;
-use crate::observe::World;
+use crate::{build, observe::World};
 
 /// What became of the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,26 @@ async fn carry_out(cx: &Context, world: &World, step: &Step, fresh: &[StatefulSe
         }
         Step::Downgrade { action, target, leader } => downgrade(world, *action, target, *leader).await,
         Step::RestartPod { serial, pod_uid, .. } => restart_pod(cx, world, *serial, pod_uid, fresh).await,
+        Step::DeleteJob { serial, task, uid, .. } => {
+            let jobs = match task {
+                Task::Seed => &world.live.jobs.seeds,
+                Task::Replay => &world.live.jobs.replays,
+            };
+            let live = jobs.get(serial).filter(|job| kit::Row::uid(&***job) == uid);
+            let live = live.ok_or_else(|| stale::<Job>(&world.cluster))?;
+            cx.delete(&**live).await?;
+            Ok(Took::InKubernetes)
+        }
+        Step::TakeBackup { name, store } => {
+            cx.create(&build::upgrade_backup(&world.cluster, name, store)).await?;
+            Ok(Took::InKubernetes)
+        }
+        Step::DeleteBackup { uid, .. } => {
+            let live = world.live.upgrade_backup.as_ref().filter(|live| live.meta().uid.as_ref() == Some(uid));
+            let live = live.ok_or_else(|| stale::<EtcdBackup>(&world.cluster))?;
+            cx.delete(&**live).await?;
+            Ok(Took::InKubernetes)
+        }
         Step::DeleteStatefulSet { serial, uid, .. } => {
             let live = world.live.stateful_sets.get(serial).filter(|set| set.uid() == uid);
             let live = live.ok_or_else(|| stale::<StatefulSet>(&world.cluster))?;

@@ -10,7 +10,7 @@ use etcd_types::TlsMode;
 use crate::tls::PEER_COMMON_NAME;
 
 /// A directory below the volume's root, where a file system may have files of its own.
-const DATA_DIR: &str = "/var/lib/etcd/data";
+pub(super) const DATA_DIR: &str = "/var/lib/etcd/data";
 pub(super) const SERVER: &str = "/etc/etcd/server";
 pub(super) const PEER: &str = "/etc/etcd/peer";
 

@@ -19,7 +19,7 @@ pub(crate) fn claim(
     storage: &Storage,
     live: Option<&PersistentVolumeClaim>,
 ) -> PersistentVolumeClaim {
-    let ClaimWish { serial, create: _, detached, cluster_id, version, started, resize } = wish;
+    let ClaimWish { serial, create: _, detached, cluster_id, version, started, resize, seed } = wish;
     let mut metadata = names::member_meta(cluster, &names::of(cluster).get().member(*serial));
     let said = [
         (names::CLUSTER_UID, cluster.uid()),
@@ -27,6 +27,7 @@ pub(crate) fn claim(
         (names::VERSION, version.as_ref().map(ToString::to_string)),
         (names::STARTED, started.as_ref().map(ToString::to_string)),
         (names::DETACHED, detached.map(|since| since.to_string())),
+        (names::SEED, seed.clone()),
     ];
     let said = said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     metadata.annotations = Some(said.collect());

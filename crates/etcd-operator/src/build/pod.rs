@@ -46,6 +46,16 @@ pub(super) fn template(
 }
 
 fn pod(names: &Names<'_>, serial: Serial, template: &Template, container: Container) -> PodSpec {
+    PodSpec {
+        termination_grace_period_seconds: Some(GRACE),
+        containers: vec![container],
+        volumes: Some(volumes(names, serial, template)),
+        ..placement(names, &template.pod)
+    }
+}
+
+/// Where a pod may run, and with which rights: the same for a member and for what works on its volume.
+pub(super) fn placement(names: &Names<'_>, options: &PodOptions) -> PodSpec {
     let PodOptions {
         affinity,
         topology_spread_constraints,
@@ -59,12 +69,11 @@ fn pod(names: &Names<'_>, serial: Serial, template: &Template, container: Contai
         env: _,
         labels: _,
         annotations: _,
-    } = template.pod.clone();
+    } = options.clone();
     PodSpec {
         service_account_name: Some(names.cluster.to_owned()),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
-        termination_grace_period_seconds: Some(GRACE),
         security_context: Some(security_context.unwrap_or_else(|| secure::restricted_pod(USER))),
         affinity: affinity
             .or_else(|| topology_spread_constraints.is_none().then(|| other_zones(names.cluster))),
@@ -75,8 +84,6 @@ fn pod(names: &Names<'_>, serial: Serial, template: &Template, container: Contai
         tolerations: some(tolerations, Vec::is_empty),
         priority_class_name,
         image_pull_secrets: some(image_pull_secrets, Vec::is_empty),
-        containers: vec![container],
-        volumes: Some(volumes(names, serial, template)),
         ..PodSpec::default()
     }
 }
@@ -102,11 +109,12 @@ fn container(template: &Template, arguments: Vec<String>) -> Container {
         security_context: Some(secure::restricted_container()),
         volume_mounts: Some(mounts),
         // Only a member that has started can be asked whether it lives.
-        startup_probe: Some(probe("/livez", 1, STARTUP)),
+        startup_probe: Some(probe("/livez", 1, 5, STARTUP)),
         // It needs no quorum: without one, no restart of a member that is well would help.
-        liveness_probe: Some(probe("/livez", 5, 6)),
-        // A linearizable read, and no learner.
-        readiness_probe: Some(probe("/readyz", 1, 3)),
+        liveness_probe: Some(probe("/livez", 5, 5, 6)),
+        // A linearizable read, and no learner. A member that is cut off from the others keeps the read waiting: clients are sent elsewhere
+        // after three times 2 s. An election, which keeps it waiting for a second or two, is over before that.
+        readiness_probe: Some(probe("/readyz", 1, 2, 3)),
         // Why it ended is in its status: etcd writes no such file itself.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..Container::default()
@@ -163,8 +171,10 @@ fn other_zones(cluster: &str) -> Affinity {
     Affinity { pod_anti_affinity: Some(apart), ..Affinity::default() }
 }
 
-fn probe(path: &str, period: i32, failures: i32) -> Probe {
-    parts::http_probe(path, METRICS_PORT, period, 5, failures)
+/// Probes are the operator's own part of the pod, and no part of the fingerprint: a new operator writes them into StatefulSets, which
+/// restart nobody (`OnDelete`); a member gets them when its pod is made anew for another reason.
+fn probe(path: &str, period: i32, timeout: i32, failures: i32) -> Probe {
+    parts::http_probe(path, METRICS_PORT, period, timeout, failures)
 }
 
 /// What is empty is not asked for.

@@ -6,13 +6,19 @@ use k8s_openapi::{
     api::networking::v1::{
         NetworkPolicy, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicyPort, NetworkPolicySpec,
     },
-    apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString},
+    apimachinery::pkg::{
+        apis::meta::v1::{LabelSelector, LabelSelectorRequirement},
+        util::intstr::IntOrString,
+    },
 };
 use kit::parts::matching;
 use kube::ResourceExt as _;
 
 use super::owned;
-use crate::names;
+use crate::{backup::WORKER, names};
+
+/// What the pods of backups and restores are, as their label says it.
+const WORKERS: [&str; 2] = [WORKER, "etcd-restore"];
 
 /// `home` is the namespace of the operator.
 pub(crate) fn network_policy(
@@ -35,7 +41,17 @@ pub(crate) fn network_policy(
         true => vec![neighbours],
         false => options.clients.clone(),
     };
-    clients.extend([members.clone(), operator]);
+    // Pods of backups and restores: whoever may be a client, they must.
+    let workers = LabelSelector {
+        match_labels: Some([(names::CLUSTER.to_owned(), name.clone())].into()),
+        match_expressions: Some(vec![LabelSelectorRequirement {
+            key: "app.kubernetes.io/name".to_owned(),
+            operator: "In".to_owned(),
+            values: Some(WORKERS.map(str::to_owned).into()),
+        }]),
+    };
+    let workers = NetworkPolicyPeer { pod_selector: Some(workers), ..Default::default() };
+    clients.extend([members.clone(), operator, workers]);
     let policy = NetworkPolicy {
         metadata: names::meta(cluster, name.clone()),
         spec: Some(NetworkPolicySpec {

@@ -9,12 +9,24 @@ use kube::ResourceExt as _;
 use super::owned;
 use crate::names;
 
-/// Ready pods only: no learner, and no member that lags or is without a leader.
-pub(crate) fn client_service(cluster: &EtcdCluster) -> Service {
+/// Whether clients are let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Open,
+    Closed,
+}
+
+/// Ready pods only: no learner, and no member that lags or is without a leader. While `access` is closed, nobody: what is there is not yet
+/// what clients are to see.
+pub(crate) fn client_service(cluster: &EtcdCluster, access: Access) -> Service {
+    let mut selector = names::selector(&cluster.name_any());
+    if access == Access::Closed {
+        selector.insert(names::CLOSED.to_owned(), "restoring".to_owned());
+    }
     let service = Service {
         metadata: names::meta(cluster, names::of(cluster).get().client_service()),
         spec: Some(ServiceSpec {
-            selector: Some(names::selector(&cluster.name_any())),
+            selector: Some(selector),
             ports: Some(vec![parts::service_port("client", CLIENT_PORT, CLIENT_PORT)]),
             ..ServiceSpec::default()
         }),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use etcd_core::{ClaimWish, ClusterId, Latch, Serial, Start, Template};
+use etcd_core::{Before, ClaimWish, ClusterId, Latch, Record, Serial, Stage, Start, Template};
 use etcd_types::EtcdCluster;
 use expect_test::{Expect, expect};
 use k8s_openapi::api::apps::v1::StatefulSet;
@@ -148,7 +148,7 @@ fn the_pod_of_a_member() {
                     path: /readyz
                     port: 2381
                   periodSeconds: 1
-                  timeoutSeconds: 5
+                  timeoutSeconds: 2
                 securityContext:
                   allowPrivilegeEscalation: false
                   capabilities:
@@ -241,7 +241,7 @@ fn what_the_user_says_about_pods_is_in_them() {
 fn the_services_the_budget_the_identity_and_the_account() {
     let cluster = cluster(json!({"version": "3.6.16"}));
     check(
-        &client_service(&cluster),
+        &client_service(&cluster, Access::Open),
         expect![[r#"
         apiVersion: v1
         kind: Service
@@ -308,8 +308,12 @@ fn the_services_the_budget_the_identity_and_the_account() {
           unhealthyPodEvictionPolicy: AlwaysAllow
     "#]],
     );
-    let latch =
-        Latch { cluster_id: Some(ClusterId(0x9d3f)), latest_serial: 3, founders: vec![Serial(1), Serial(2)] };
+    let latch = Latch {
+        cluster_id: Some(ClusterId(0x9d3f)),
+        latest_serial: 3,
+        founders: vec![Serial(1), Serial(2)],
+        ..Latch::default()
+    };
     let live = identity(&cluster, &latch);
     check(
         &live,
@@ -326,7 +330,21 @@ fn the_services_the_budget_the_identity_and_the_account() {
           namespace: prod
     "#]],
     );
-    assert_eq!(super::latch(&cluster, &live), Some(latch));
+    assert_eq!(super::latch(&cluster, &live), Some(latch.clone()));
+    let record = Record {
+        name: Some("back".into()),
+        uid: "u-9".into(),
+        label: "the backup nightly".into(),
+        seed: Serial(4),
+        version: "3.6.16".parse().unwrap(),
+        bump: Some(7),
+        to_point: true,
+        backup: None,
+        before: Some(Before { cluster_id: ClusterId(0x9d3f), members: vec![Serial(1)] }),
+        stage: Stage::Returning { why: "it does not start".into() },
+    };
+    let restoring = Latch { restore: Some(record), restored: ["u-8".to_owned()].into(), ..latch };
+    assert_eq!(super::latch(&cluster, &identity(&cluster, &restoring)), Some(restoring), "read as it was written");
     check(
         &account(&cluster),
         expect![[r#"
@@ -365,13 +383,11 @@ fn how_a_member_comes_in_is_in_its_arguments_only() {
 #[test]
 fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
     let wish = ClaimWish {
-        serial: Serial(1),
         create: true,
-        detached: None,
         cluster_id: Some(ClusterId(0x9d3f)),
         version: "3.6.16".parse().ok(),
         started: "3.7.3".parse().ok(),
-        resize: None,
+        ..ClaimWish::of(Serial(1))
     };
     let small = cluster(json!({"version": "3.6.16", "storage": {"size": "4Gi", "storageClassName": "fast"}}));
     let live = claim(&small, &wish, &small.spec.storage, None);

@@ -185,6 +185,34 @@ pub const ALERTS: &[Alert] = &[
         advice: "`kubectl -n {{ $labels.namespace }} get etcd {{ $labels.name }} -o wide` says which.",
     },
     Alert {
+        name: "EtcdBackupsMissed",
+        severity: Warning,
+        after: "5m",
+        expression: "max by (namespace, name, cluster) (capstan_etcd_schedule_missed{$backup}) > 0",
+        summary: "{{ $value }} backups of {{ $labels.namespace }}/{{ $labels.cluster }} are missing (EtcdBackupSchedule {{ $labels.name }})",
+        advice: "The newest good backup is older than the schedule allows. `kubectl -n {{ $labels.namespace }} describe etcdbackupschedule {{ $labels.name }}` \
+                 has the last error; its Jobs have the logs.",
+    },
+    Alert {
+        name: "EtcdBackupFailed",
+        severity: Warning,
+        after: "1m",
+        expression: "max by (namespace, name, cluster) (capstan_etcd_backup_phase{phase=\"Failed\",$backup}) == 1 \
+                     or max by (namespace, name, cluster) (increase(capstan_etcd_schedule_failures_total{$backup}[1h])) > 0",
+        summary: "Backup {{ $labels.namespace }}/{{ $labels.name }} of {{ $labels.cluster }} has failed",
+        advice: "`kubectl -n {{ $labels.namespace }} get etcdbackups,etcdbackupschedules -o wide` says why. Mend that, and create another EtcdBackup; \
+                 delete the one that failed to end this alert.",
+    },
+    Alert {
+        name: "EtcdCaptureBehind",
+        severity: Warning,
+        after: "5m",
+        expression: "time() - max by (namespace, name, cluster) (capstan_etcd_schedule_recoverable_timestamp_seconds{$backup}) > 300",
+        summary: "What is written to {{ $labels.namespace }}/{{ $labels.cluster }} has not been captured for {{ $value | humanizeDuration }}",
+        advice: "A restore would lose what was written since. `kubectl -n {{ $labels.namespace }} describe etcdbackupschedule {{ $labels.name }}` says why: \
+                 the condition Captured.",
+    },
+    Alert {
         name: "CapstanAbsent",
         severity: Warning,
         after: "10m",

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use promql_parser::parser::{self, Expr};
+use promql::{Expr, Options, Selector};
 
 use super::*;
-use crate::metrics::FAMILIES;
+use crate::{backup, metrics::FAMILIES};
 
 /// What members of 3.5.35, 3.6.16 and 3.7.3 all serve on their metrics port, of what is asked for; read from the real programs.
 /// Histograms stand with the suffix that is asked for. `up` is Prometheus' own.
@@ -37,27 +37,27 @@ const SERVED: &[&str] = &[
 /// The metrics that an expression asks for, and the labels of each that it compares.
 fn metrics(expression: &Expr, into: &mut BTreeSet<(String, Vec<String>)>) {
     match expression {
-        Expr::VectorSelector(selector) => {
-            let labels = selector.matchers.matchers.iter().map(|matcher| matcher.name.clone()).collect();
-            into.insert((selector.name.clone().unwrap_or_default(), labels));
-        }
-        Expr::MatrixSelector(matrix) => {
-            metrics(&Expr::VectorSelector(matrix.vs.clone()), into);
-        }
-        Expr::Aggregate(of) => metrics(&of.expr, into),
-        Expr::Unary(of) => metrics(&of.expr, into),
-        Expr::Paren(of) => metrics(&of.expr, into),
+        Expr::Number(_) | Expr::Text(_) => {}
+        Expr::Selector(of) => drop(into.insert(metric(of))),
+        Expr::Range(of) => drop(into.insert(metric(&of.selector))),
         Expr::Subquery(of) => metrics(&of.expr, into),
-        Expr::Binary(of) => [&of.lhs, &of.rhs].into_iter().for_each(|side| metrics(side, into)),
-        Expr::Call(call) => call.args.args.iter().for_each(|argument| metrics(argument, into)),
-        Expr::NumberLiteral(_) | Expr::StringLiteral(_) | Expr::Extension(_) => {}
+        Expr::Aggregation(of) => of.parameter.iter().chain([&of.expr]).for_each(|of| metrics(of, into)),
+        Expr::Binary(of) => [&of.left, &of.right].into_iter().for_each(|side| metrics(side, into)),
+        Expr::Call(call) => call.arguments.iter().for_each(|argument| metrics(argument, into)),
+        Expr::Paren(of) | Expr::Signed(_, of) => metrics(of, into),
     }
+}
+
+fn metric(selector: &Selector) -> (String, Vec<String>) {
+    let labels = selector.matchers.iter().map(|matcher| String::from_utf8(matcher.name.clone()).unwrap());
+    (selector.name.clone(), labels.collect())
 }
 
 fn asked(expression: &str) -> BTreeSet<(String, Vec<String>)> {
     // Grafana puts a time there before Prometheus sees it.
     let expression = expression.replace("$__rate_interval", "5m");
-    let parsed = parser::parse(&expression).unwrap_or_else(|why| panic!("{expression}: {why}"));
+    let parsed =
+        promql::parse(&expression, &Options::default()).unwrap_or_else(|why| panic!("{expression}: {why}"));
     let mut found = BTreeSet::new();
     metrics(&parsed, &mut found);
     assert!(!found.is_empty(), "{expression}: asks for nothing");
@@ -70,11 +70,20 @@ fn every_expression_asks_for_metrics_that_etcd_or_the_operator_serves_and_only_o
         metric == "capstan_build_info"
             || FAMILIES.iter().any(|(name, _)| metric.trim_end_matches("_total") == *name)
     };
+    let of_backups =
+        |metric: &str| backup::FAMILIES.iter().any(|(name, _)| metric.trim_end_matches("_total") == *name);
     let one = Of::One { namespace: "default", name: "db" };
     for expression in ALERTS.iter().map(|alert| alert.expression).chain(dashboard::expressions()) {
         for (metric, labels) in asked(&one.apply(expression)) {
-            let label = if ours(&metric) { "name" } else { "etcd_cluster" };
-            assert!(ours(&metric) || SERVED.contains(&&*metric), "{metric}: nobody serves it");
+            let label = match () {
+                () if ours(&metric) => "name",
+                () if of_backups(&metric) => "cluster",
+                () => "etcd_cluster",
+            };
+            assert!(
+                ours(&metric) || of_backups(&metric) || SERVED.contains(&&*metric),
+                "{metric}: nobody serves it"
+            );
             let chosen = ["namespace", label].iter().all(|label| labels.iter().any(|known| known == label));
             assert!(chosen || metric == "capstan_build_info", "{expression}: {metric} of every cluster");
         }

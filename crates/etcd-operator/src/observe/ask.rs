@@ -54,7 +54,7 @@ pub(super) async fn ask(
     let answers: BTreeMap<Serial, Result<Answer, EtcdError>> = answers.await.into_iter().collect();
 
     let heard = answers.values().filter_map(|answer| answer.as_ref().ok());
-    let known = known_id(picture).or_else(|| same_id(heard.clone()));
+    let known = etcd_core::known_id(picture).or_else(|| same_id(heard.clone()));
     let of_cluster = heard.filter(|answer| Some(ClusterId(answer.status.cluster.0)) == known);
     // The newest term first: among equals, whoever leads.
     let teller = of_cluster
@@ -98,14 +98,6 @@ async fn within<T>(
     timeout(patience, answer).await.unwrap_or(Err(EtcdError::Deadline(patience)))
 }
 
-/// The ID that is latched, wherever it is.
-fn known_id(picture: &Picture) -> Option<ClusterId> {
-    let latched = picture.latch.as_ref().and_then(|latch| latch.cluster_id);
-    let reported = || picture.status.cluster_id.as_ref()?.parse().ok();
-    let on_claims = || picture.members.values().find_map(|member| member.claim.as_ref()?.cluster_id);
-    latched.or_else(reported).or_else(on_claims)
-}
-
 /// The ID that all who answer have in common.
 fn same_id<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<ClusterId> {
     let mut ids: Vec<u64> = answers.map(|answer| answer.status.cluster.0).collect();
@@ -129,6 +121,7 @@ fn endpoint(answer: Answer, now: Timestamp) -> Endpoint {
         raft_term: status.raft_term,
         raft_index: status.raft_index,
         raft_applied_index: status.raft_applied_index,
+        revision: status.revision,
         db_size: status.db_size,
         db_size_in_use: status.db_size_in_use,
         db_quota: status.db_size_quota,

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use etcd_core::{Claim, ClaimPhase, ClaimState, Cluster, Etcd, Member, Node, NodeState, Picture, Serial};
-use etcd_types::{EtcdCluster, ExistingVolumes};
+use etcd_core::{Claim, ClaimPhase, ClaimState, Cluster, Etcd, Member, Node, NodeState, Picture, Serial, UpgradeBackup};
+use etcd_types::{EtcdBackup, EtcdCluster, ExistingVolumes};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{
@@ -103,7 +103,23 @@ pub(super) fn picture(places: &impl Places, cluster: &EtcdCluster, live: &Live, 
         etcd: Etcd::default(),
         certificates: etcd_core::Certificates::default(),
         upgrade_hold: cluster.annotations().get(names::HOLD_UPGRADE).cloned(),
+        upgrade_backup: live.upgrade_backup.as_ref().map(|backup| upgrade_backup(backup, now)),
         move_leader: cluster.annotations().get(etcd_core::MOVE_LEADER).cloned(),
+        recovery: None,
+        work: etcd_core::Works::default(),
+    }
+}
+
+fn upgrade_backup(backup: &EtcdBackup, now: Timestamp) -> UpgradeBackup {
+    let status = backup.status.as_ref();
+    UpgradeBackup {
+        name: backup.name_any(),
+        uid: backup.uid().unwrap_or_default(),
+        cluster: backup.spec.cluster_name.clone(),
+        created: backup.creation_timestamp().map_or(now, |created| created.0),
+        deleting: backup.meta().deletion_timestamp.is_some(),
+        phase: status.and_then(|status| status.phase),
+        message: status.and_then(|status| status.message.clone()),
     }
 }
 
@@ -143,6 +159,7 @@ fn claim(places: &impl Places, claim: &PersistentVolumeClaim, now: Timestamp) ->
         state: match said(names::DETACHED) {
             // A time that cannot be read is now: the volume is kept a while longer.
             Some(since) => ClaimState::Detached { since: since.parse().unwrap_or(now) },
+            None if said(names::SEED).is_some() => ClaimState::Seed,
             None => ClaimState::Member,
         },
         cluster_id: said(names::CLUSTER_ID).and_then(|id| id.parse().ok()),

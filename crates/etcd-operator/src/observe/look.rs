@@ -9,10 +9,11 @@ use std::{
 };
 
 use etcd_core::{NodeState, Picture};
-use etcd_types::EtcdCluster;
+use etcd_types::{EtcdBackup, EtcdCluster, EtcdRestore};
 use jiff::Timestamp;
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
+    batch::v1::Job,
     core::v1::{ConfigMap, Node, PersistentVolume, PersistentVolumeClaim, Pod},
     storage::v1::StorageClass,
 };
@@ -22,10 +23,11 @@ use serde::de::DeserializeOwned;
 use super::{
     kubernetes::{self, Places},
     reported,
+    work::Jobs,
 };
 use crate::{
     glimpse::{ClassGrowth, Glimpse, Look as _, MemberPod, NodeHealth, VolumePlace},
-    names,
+    names, recovery,
 };
 
 /// A picture, and what it takes for granted.
@@ -50,6 +52,10 @@ pub async fn look(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Res
     let mut live = kubernetes::members(cluster, sets, pods, claims);
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &namespace);
     live.identity = maps.get_opt(&name.get().latch()).await?.map(Arc::new);
+    if let Some(backup) = names::upgrade_backup(cluster) {
+        let backups: Api<EtcdBackup> = Api::namespaced(client.clone(), &namespace);
+        live.upgrade_backup = allowed(backups.get_opt(&backup).await)?.flatten().map(Arc::new);
+    }
 
     let reported = "what etcd says is taken from the status: as the operator saw it last";
     let mut assumed: Vec<String> = cluster.status.iter().map(|_| reported.to_owned()).collect();
@@ -71,7 +77,23 @@ pub async fn look(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Res
     if places.nodes.is_none() {
         assumed.push("you may not list nodes: they are taken to be well".to_owned());
     }
+    let restores: Vec<Arc<EtcdRestore>> =
+        allowed(list(Api::namespaced(client.clone(), &namespace), &ListParams::default()).await)?
+            .unwrap_or_default();
+    let backups: Vec<Arc<EtcdBackup>> =
+        allowed(list(Api::namespaced(client.clone(), &namespace), &ListParams::default()).await)?
+            .unwrap_or_default();
+    let backup = |name: &str| backups.iter().find(|backup| backup.name_any() == name).cloned();
+    let asked = recovery::asked(cluster, live.identity.as_deref(), &restores, backup);
+    let jobs: Vec<Arc<Job>> = list(Api::namespaced(client.clone(), &namespace), &ours).await?;
+    let job_pods: Vec<Arc<Pod>> = list(Api::namespaced(client.clone(), &namespace), &ours).await?;
+    live.jobs = Jobs::of(cluster, jobs);
+    if let Some(name) = asked.as_ref().and_then(|asked| asked.recovery.name.as_ref()) {
+        live.jobs.safety = backup(&format!("{name}-before"));
+    }
     let mut picture = kubernetes::picture(&places, cluster, &live, now);
+    picture.work = live.jobs.works(&job_pods, asked.as_ref().and_then(|asked| asked.source.as_ref()));
+    picture.recovery = asked.map(|asked| asked.recovery);
     picture.etcd = reported::etcd(cluster);
     Ok(Looked { picture, assumed })
 }
@@ -110,10 +132,10 @@ where
     Ok(api.list(which).await?.items.into_iter().map(Arc::new).collect())
 }
 
-/// What the user may not see is no error.
+/// What the user may not see is no error; nor is a kind that is not installed.
 fn allowed<T>(listed: Result<T, kube::Error>) -> Result<Option<T>, kube::Error> {
     match listed {
-        Err(kube::Error::Api(status)) if status.code == 403 => Ok(None),
+        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => Ok(None),
         listed => listed.map(Some),
     }
 }

@@ -63,6 +63,7 @@ fn endpoint(
         raft_term: 0,
         raft_index: 0,
         raft_applied_index: 0,
+        revision: 0,
         db_size: db_size.unwrap_or_default(),
         db_size_in_use: db_size_in_use.unwrap_or_default(),
         db_quota: None,

@@ -151,7 +151,8 @@ impl Cluster<'_> {
 
     /// The same without credentials.
     pub(crate) fn labels(&self) -> Place {
-        let labels = format!("etcd.capstan.dev/cluster={}", self.name);
+        // Pods of backups carry the cluster's name, too.
+        let labels = format!("app.kubernetes.io/name=etcd,etcd.capstan.dev/cluster={}", self.name);
         Place { labels, service: format!("{}-peer", self.name), tls: None }
     }
 

@@ -19,6 +19,9 @@ use crate::{
 /// Writes that take longer than the patience below: 25 ms each, at least.
 const LONG_ENOUGH: usize = 1600;
 
+/// Three probes of readiness, 2 s each, and as much again for a busy machine.
+const NOTICED: Duration = Duration::from_secs(13);
+
 /// Why the status says that the member in `pod` does not serve.
 fn complaint(status: &EtcdClusterStatus, pod: &Pod) -> Option<String> {
     let name = member_of(pod);
@@ -99,7 +102,9 @@ async fn isolated(cluster: &Cluster<'_>, who: &str, pod: Pod) -> Report {
     let began = Instant::now();
     let cut = CutOff::from_others(cluster.world, &pod, &cluster.pods().await);
     let said = is_reported(cluster, &pod).await;
-    println!("    isolated {who} reported after {:.1} s: {said}", began.elapsed().as_secs_f32());
+    let after = began.elapsed();
+    println!("    isolated {who} reported after {:.1} s: {said}", after.as_secs_f32());
+    assert!(after < NOTICED, "clients were sent to an isolated {who} for {after:?}");
     load.grows(200).await;
     // What it alone says is not to be trusted, and it says so.
     let client = cluster.place().await.unwrap().dial(&pod).await.unwrap();

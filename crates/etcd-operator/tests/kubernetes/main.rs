@@ -13,6 +13,7 @@
     reason = "tests"
 )]
 
+mod backup;
 mod command_line;
 mod configure;
 mod create;
@@ -23,6 +24,7 @@ mod member_lost;
 mod pause;
 mod refused;
 mod reinstalled;
+mod restore;
 mod scale;
 mod tls;
 mod upgrade;

@@ -10,7 +10,7 @@ use crate::stories::{BAD_UPGRADE, DOWNGRADE, LOSSES, RECREATED, REPLACED, SCALIN
 /// How many runs of each story are in the sample.
 const SAMPLE: usize = 3;
 
-fn demand_nothing(story: &Story) {
+pub(crate) fn demand_nothing(story: &Story) {
     let (name, campaign) = (story.name, story.campaign());
     let faults = campaign.chosen(SAMPLE).unwrap_or_else(|error| panic!("{error}"));
     let all = [Extent::Sample, Extent::Whole].map(|extent| campaign.faults(extent).len());

@@ -12,7 +12,7 @@ use simulation::{
 };
 
 use crate::{
-    stories::{DOWNGRADE, FOUNDING, GROWTH, RECREATED, SCALING, Story},
+    stories::{BACKED_UP, DOWNGRADE, FOUNDING, GROWTH, RECREATED, ROOM, SCALING, Story},
     world::{CLUSTER, healthy},
 };
 
@@ -165,6 +165,35 @@ fn a_downgrade_that_was_enabled_is_carried_out() {
         let mut writes = DOWNGRADE.reference().etcd_calls.iter().filter(|made| made.call.is_write());
         let nth = writes.position(|made| enables(&made.call)).expect("it is enabled");
         healthy(&DOWNGRADE.survives(Injected::Etcd { what, nth }));
+    }
+}
+
+/// Case 13.
+#[test]
+fn every_volume_grows_when_one_did() {
+    let grows = |request: &Recorded| {
+        request.resource == "persistentvolumeclaims"
+            && String::from_utf8_lossy(&request.body).contains("16Gi")
+    };
+    for (point, which) in [(CrashPoint::AfterResponse, Which::First), (CrashPoint::AfterCommit, Which::Last)]
+    {
+        let run = at_write(&ROOM, point, which, grows);
+        for member in ["db-1", "db-2", "db-3"] {
+            let claim = &run.dump.objects()[&format!("persistentvolumeclaims default/{member}")];
+            assert_eq!(claim.pointer("/spec/resources/requests/storage"), Some(&"16Gi".into()), "{claim:#}");
+        }
+    }
+}
+
+/// The backup before another version: it is taken once, and nobody moves before it is stored.
+#[test]
+fn a_backup_that_was_begun_is_the_one_that_is_waited_for() {
+    let taken = |request: &Recorded| request.verb == Some(Verb::Create) && request.resource == "etcdbackups";
+    for point in [CrashPoint::Before, CrashPoint::AfterCommit] {
+        let run = at_write(&BACKED_UP, point, Which::First, taken);
+        healthy(&run);
+        let backup = "etcdbackups.etcd.capstan.dev default/db-before-3-6-16";
+        assert_eq!(run.comings_and_goings[backup], (1, 0));
     }
 }
 

@@ -1,7 +1,7 @@
 //! Caches that are behind, and events that never came: the table in `main.rs` says which case is which.
 
 use apiserver::{Competitor, Fault, Recorded, Verb, When};
-use serde_json::json;
+use serde_json::{Value, json};
 use simulation::{Injected, OPERATOR, Run, etcd::Made};
 
 use crate::{
@@ -89,6 +89,45 @@ fn nothing_is_made_for_a_cluster_that_is_gone() {
     let ours = |place: &&String| place.contains("default/db") && !place.starts_with("events");
     let left: Vec<&String> = run.dump.objects().keys().filter(ours).collect();
     assert_eq!(left, ["persistentvolumeclaims default/db-1"], "volumes stay");
+}
+
+/// Case 21, of kinds that are not watched: others may make something of them that nobody removes, such as Secrets of Certificates.
+#[test]
+fn nothing_of_others_kinds_is_made_for_a_cluster_that_is_gone() {
+    let stage = Stage::default();
+    let blind = stage.clone();
+    let scenario = stage
+        .scenario("gone-unwatched")
+        .step("create one", |client| create(client, spec(1)))
+        .step("ask for a monitor, and delete it unseen", move |client| {
+            let stage = blind.clone();
+            async move {
+                stage.server().install(pod_monitors()).unwrap();
+                stage.freeze();
+                edit(client.clone(), json!({"monitoring": {"podMonitor": true}})).await?;
+                let edited = stage.server().revision();
+                delete(client).await?;
+                // It sees the wish, and not that the cluster is gone.
+                stage.server().faults().freeze(OPERATOR, edited);
+                stage.wait().await;
+                let asked = stage.writes().into_iter().filter(|it| it.resource == "podmonitors");
+                assert_eq!(asked.map(|request| request.told()).collect::<Vec<_>>(), Vec::<String>::new());
+                stage.thaw();
+                Ok(())
+            }
+        });
+    play(&scenario);
+}
+
+/// The definition of somebody else's kind.
+fn pod_monitors() -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "podmonitors.monitoring.coreos.com"},
+        "spec": {"group": "monitoring.coreos.com", "scope": "Namespaced", "versions": [version],
+            "names": {"kind": "PodMonitor", "plural": "podmonitors", "singular": "podmonitor"}}})
 }
 
 /// Case 22: it decided about one pod, and finds another in its place.

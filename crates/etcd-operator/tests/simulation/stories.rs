@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use apiserver::{Recorded, Verb};
 use serde_json::{Value, json};
 use simulation::{Campaign, Injected, Run, Scenario};
 
@@ -23,12 +24,27 @@ pub(crate) static REPLACED: Story = Story::new("replaced", replaced);
 pub(crate) static FOUNDING: Story = Story::new("founding", founding);
 pub(crate) static GROWTH: Story = Story::new("growth", growth);
 pub(crate) static GIVEN: Story = Story::new("given", given);
+pub(crate) static ROOM: Story = Story::new("room", room);
+pub(crate) static BACKED_UP: Story = Story::new("backed-up", backed_up);
 
-pub(crate) static ALL: [&Story; 8] =
-    [&SCALING, &LOSSES, &UPGRADE, &BAD_UPGRADE, &DOWNGRADE, &RECREATED, &REPLACED, &GIVEN];
+pub(crate) static ALL: [&Story; 13] = [
+    &SCALING,
+    &LOSSES,
+    &UPGRADE,
+    &BAD_UPGRADE,
+    &DOWNGRADE,
+    &RECREATED,
+    &REPLACED,
+    &GIVEN,
+    &crate::restores::RECOVERED,
+    &crate::restores::RESTORED,
+    &crate::backups::ONCE,
+    &crate::backups::AGAIN,
+    &crate::backups::SCHEDULED,
+];
 
 impl Story {
-    const fn new(name: &'static str, make: fn() -> Scenario) -> Self {
+    pub(crate) const fn new(name: &'static str, make: fn() -> Scenario) -> Self {
         Self { name, make, reference: OnceLock::new() }
     }
 
@@ -107,6 +123,36 @@ fn upgrade() -> Scenario {
         .step("create three of 3.5", |client| create(client, json!({"size": 3, "version": "3.5.35"})))
         .step("upgrade", |client| edit(client, json!({"version": "3.6.16"})))
         .step("change a setting", |client| edit(client, json!({"etcd": {"snapshotCount": 5000}})))
+}
+
+fn room() -> Scenario {
+    let storage = |size: &str| json!({"size": size, "storageClassName": "fast"});
+    let spec = json!({"size": 3, "version": "3.6.16", "storage": storage("8Gi")});
+    let more = json!({"storage": storage("16Gi")});
+    Stage::default()
+        .scenario("room")
+        .step("create three", move |client| create(client, spec.clone()))
+        .step("give them more room", move |client| edit(client, more.clone()))
+}
+
+fn backed_up() -> Scenario {
+    const STORE: &str = "s3://backups/db";
+    let spec = json!({"size": 3, "version": "3.5.35", "updateStrategy": {"backup": {"url": STORE}}});
+    let stage = Stage::default();
+    let (hanging, answering) = (stage.clone(), stage.clone());
+    stage
+        .scenario("backed-up")
+        .step("create three of 3.5", move |client| create(client, spec.clone()))
+        .step("upgrade, and the store hangs", move |client| {
+            hanging.trouble(STORE, Some("hangs"));
+            edit(client, json!({"version": "3.6.16"}))
+        })
+        .step("the store answers", move |_| {
+            let stopped = |it: &&Recorded| it.verb == Some(Verb::Delete) && it.resource == "pods";
+            assert_eq!(answering.writes().iter().filter(stopped).count(), 0, "nobody is touched before");
+            answering.trouble(STORE, None);
+            async { Ok(()) }
+        })
 }
 
 fn bad_upgrade() -> Scenario {

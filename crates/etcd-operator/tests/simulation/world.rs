@@ -19,7 +19,7 @@ use kube::{
 use serde_json::{Value, json};
 use simulation::{
     Injected, OPERATOR, Run, Scenario,
-    etcd::Etcd,
+    etcd::{Etcd, OUTSIDE, TROUBLE},
     workloads::{self, Volumes},
 };
 use tokio_util::sync::CancellationToken;
@@ -64,8 +64,21 @@ fn manager(connection: Connection, etcd: &Etcd, now: Timestamp) -> Manager {
     let mut setup = Setup::new("etcd", Api::service(connection));
     setup.clock = Clock::starting_at(now);
     let mut manager = Manager::new(setup).expect("a manager");
-    etcd_operator::add_to(&mut manager, Options { dial: etcd.dial(), ..Options::default() });
+    let options = Options { dial: etcd.dial(), ask: Arc::new(Talkative), ..Options::default() };
+    etcd_operator::add_to(&mut manager, options);
     manager
+}
+
+/// Pods of backups that always say the same.
+#[derive(Debug)]
+struct Talkative;
+
+impl etcd_operator::backup::Ask for Talkative {
+    fn ask<'a>(&'a self, _: &'a str) -> futures::future::BoxFuture<'a, Option<Value>> {
+        let point = |revision: i64| json!({"revision": revision, "time": "2026-01-01T00:00:00Z"});
+        let said = json!({"bytes": 5, "total": 10, "bytesPerSecond": 1, "from": point(1), "to": point(9), "problem": null});
+        Box::pin(async move { Some(said) })
+    }
 }
 
 /// What the operator declares that it needs.
@@ -79,7 +92,12 @@ pub(crate) fn declared() -> Vec<access::Access> {
 impl Stage {
     /// The definition, the rights that the operator declares and no more, a node, and a cluster that runs pods.
     fn prepare(&self, server: &Server) {
-        server.install(json!(etcd_operator::crd())).unwrap();
+        for definition in etcd_types::definitions() {
+            server.install(json!(definition)).unwrap();
+        }
+        let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"},
+            "provisioner": "example.com/fast", "allowVolumeExpansion": true});
+        server.install(class).unwrap();
         let ready = json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": null}]);
         let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1"}, "status": {"conditions": ready}});
         server.install(node).unwrap();
@@ -150,6 +168,19 @@ impl Stage {
     /// The objects that there are.
     pub(crate) fn objects(&self) -> BTreeSet<String> {
         self.server().dump().objects().keys().cloned().collect()
+    }
+
+    /// The backups in a store.
+    pub(crate) fn stored(&self, url: &str) -> Vec<String> {
+        self.volumes.read(OUTSIDE, url).into_keys().filter(|name| name != TROUBLE).collect()
+    }
+
+    /// What a store says to everybody from now on.
+    pub(crate) fn trouble(&self, url: &str, trouble: Option<&str>) {
+        self.volumes.change(OUTSIDE, url, |store| match trouble {
+            Some(trouble) => drop(store.insert(TROUBLE.to_owned(), trouble.to_owned())),
+            None => drop(store.remove(TROUBLE)),
+        });
     }
 
     /// A member's volume is empty, and its pod dies: a node was reinstalled, say.

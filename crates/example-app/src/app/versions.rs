@@ -62,16 +62,22 @@ pub fn way(from: &str, to: &str) -> Result<Way, Refusal> {
     find(to)?.way_from(find(from)?.format)
 }
 
+/// The release that a format came with.
+pub fn first_of(format: Format) -> Option<&'static AppVersion> {
+    VERSIONS.iter().find(|v| v.format == format)
+}
+
 impl AppVersion {
     /// May this version take over data of `format`, and how?
     pub fn way_from(&'static self, format: Format) -> Result<Way, Refusal> {
         let oldest_readable = self.needs.and_then(|v| find(v).ok()).filter(|needed| format < needed.format);
         match oldest_readable {
             Some(needed) => Err(Refusal::NotYet { to: self.version, format, next: needed.version }),
-            None if format > self.format => {
-                let stay = VERSIONS.iter().find(|v| v.format == format).map_or(self.version, |v| v.version);
-                Err(Refusal::NoWayBack { to: self.version, format, stay })
-            }
+            None if format > self.format => Err(Refusal::NoWayBack {
+                to: self.version,
+                format,
+                stay: first_of(format).unwrap_or(self).version,
+            }),
             None if format < self.format => Ok(Way::Migrate),
             None => Ok(Way::Roll),
         }

@@ -26,7 +26,10 @@ use super::{
     build, names,
     observe::{World, version_of},
 };
-use crate::{ExampleAppStatus, Failure, Operation, OperationKind, Step};
+use crate::{
+    ExampleAppStatus, Failure, Operation, OperationKind, Step,
+    app::versions::{self, Way},
+};
 
 /// How often the load is looked at: a request to each pod.
 const LOOK: Duration = Duration::from_secs(5);
@@ -89,9 +92,9 @@ fn next(world: &World, wanted: &Wanted, mut status: ExampleAppStatus, now: Times
         // Which data it is, and of which version, is on record before anything is done with it.
         return Plan { tasks: mark_claim(world, wanted, &status), status, ..Plan::default() };
     }
-    let news = match &status.operation {
+    let news = match status.operation.clone() {
         None => begin::next(world, wanted, now).map(News::Began),
-        Some(operation) => match operation::advance(world, wanted, operation, now) {
+        Some(operation) => match operation::advance(world, wanted, &operation, now) {
             Next::Same => None,
             Next::Step(next) => {
                 let undoing = operation.failure.is_none() && next.failure.is_some();
@@ -99,11 +102,14 @@ fn next(world: &World, wanted: &Wanted, mut status: ExampleAppStatus, now: Times
                 status.operation = Some(next);
                 return Plan { status, news, ..Plan::default() };
             }
-            Next::Over(None) => Some(News::Succeeded(operation.clone())),
-            Next::Over(Some(why)) => Some(News::GivenUp(operation.clone(), why)),
+            Next::Over(None) => {
+                bring_to(&mut status, world, &operation.to);
+                Some(News::Succeeded(operation))
+            }
+            Next::Over(Some(why)) => Some(News::GivenUp(operation, why)),
             Next::Stranded(why, version) => {
-                (status.current_version, status.data_version) = (Some(version.clone()), Some(version));
-                Some(News::GivenUp(operation.clone(), why))
+                bring_to(&mut status, world, &version);
+                Some(News::GivenUp(operation, why))
             }
         },
     };
@@ -128,17 +134,31 @@ fn next(world: &World, wanted: &Wanted, mut status: ExampleAppStatus, now: Times
 fn remembered(world: &World, wanted: Option<&Wanted>) -> ExampleAppStatus {
     let mut status = world.status();
     let asked = &world.app.spec.app_version;
-    let serves_after_all = world.current_version().as_ref() == Some(asked) && world.started(asked).is_ok();
+    let serves_after_all = world.current_version().as_ref() == Some(asked) && world.serves(asked);
     status.failed_upgrade = status.failed_upgrade.filter(|failed| failed.what == *asked && !serves_after_all);
     let wish = begin::restore_wish(&world.app);
     status.failed_restore = status.failed_restore.filter(|failed| Some(&failed.what) == wish.as_ref());
     let Some(wanted) = wanted else { return status };
     status.claim_name = Some(world.claim_name.clone());
     let settled = status.operation.is_none() && !begin::is_unborn(world);
-    let serves = |version: &String| settled && world.started(version).is_ok();
+    let serves = |version: &String| settled && world.serves(version);
     status.current_version = world.current_version().or_else(|| world.data_version().filter(serves));
-    status.data_version = world.data_version().or_else(|| settled.then(|| wanted.version.clone()));
+    let has_not_served = status.current_version.is_none() && status.failed_upgrade.is_none();
+    let reads = |data: &String| versions::way(data, &wanted.version) == Ok(Way::Roll);
+    status.data_version = match world.data_version().filter(|_| settled) {
+        // What has never served is nothing to go back to: another version that reads the same data is simply started instead.
+        Some(data) if has_not_served && reads(&data) => Some(wanted.version.clone()),
+        None if settled => Some(wanted.version.clone()),
+        _ => world.data_version(),
+    };
     status
+}
+
+/// The data belongs to `version` now. It is the current one only if it has been seen to serve: else it is nothing to go back to.
+fn bring_to(status: &mut ExampleAppStatus, world: &World, version: &String) {
+    let has_served = status.current_version.as_ref() == Some(version) || world.serves(version);
+    status.current_version = has_served.then(|| version.clone());
+    status.data_version = Some(version.clone());
 }
 
 /// What an operation's beginning or end leaves behind.
@@ -148,10 +168,7 @@ fn remember(status: &mut ExampleAppStatus, news: &News, now: Timestamp) {
             (status.operations, status.operation) = (Some(it.id), Some(it.clone()));
             return;
         }
-        News::Succeeded(it) => {
-            (status.current_version, status.data_version) = (Some(it.to.clone()), Some(it.to.clone()));
-            (it, None)
-        }
+        News::Succeeded(it) => (it, None),
         News::GivenUp(it, why) => {
             let what = it.wish.clone().unwrap_or_else(|| it.to.clone());
             (it, Some(Failure { what, message: why.clone() }))
@@ -195,7 +212,8 @@ fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas
     }
     if has_own_claim(world) {
         let moved = operation.filter(|operation| operation.step == Step::Start && operation.from.is_some());
-        let version = moved.map(|operation| operation.to.clone()).or_else(|| world.current_version());
+        let version = moved.map(|operation| operation.to.clone());
+        let version = version.or_else(|| on_claim(world, &world.status()));
         tasks.push(Task::apply(build::claim(world, wanted, version)));
     }
     tasks.push(Task::apply(build::service(world)));
@@ -208,14 +226,18 @@ fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas
 
 /// The claim with the version that the status is about to name, unless it has it already.
 fn mark_claim(world: &World, wanted: &Wanted, status: &ExampleAppStatus) -> Vec<Task> {
-    let version = status.current_version.clone();
-    let known = world.claim().map(|claim| claim.annotations().get(names::DATA_VERSION));
-    match known {
-        Some(known) if has_own_claim(world) && version.is_some() && known != version.as_ref() => {
-            vec![Task::apply(build::claim(world, wanted, version))]
-        }
-        _ => Vec::new(),
+    let version = on_claim(world, status);
+    let is_news = version.is_some() && world.claim().is_some() && world.on_claim() != version.as_ref();
+    match is_news && has_own_claim(world) {
+        true => vec![Task::apply(build::claim(world, wanted, version))],
+        false => Vec::new(),
     }
+}
+
+/// What the claim is to say: which version served its data last, and once it says so, which one the data was brought to since.
+fn on_claim(world: &World, status: &ExampleAppStatus) -> Option<String> {
+    let brought_to = || status.data_version.clone().filter(|_| world.on_claim().is_some());
+    status.current_version.clone().or_else(brought_to)
 }
 
 fn has_own_claim(world: &World) -> bool {

@@ -114,8 +114,10 @@ impl Model {
     /// The ExampleApp may be deleted at any moment: who finds its claim must find the truth on it.
     fn check_claim(&self) {
         let served = self.world.status().current_version;
-        let Some(claim) = self.world.claim().filter(|_| served.is_some()) else { return };
-        let told = claim.annotations().get(names::DATA_VERSION).map(|it| versions::find(it).unwrap().format);
+        let told = self.world.on_claim().map(|it| versions::find(it).unwrap().format);
+        if self.world.claim().is_none() || told.is_none() && served.is_none() {
+            return;
+        }
         let settled = self.world.status().operation.is_none();
         assert!(
             !settled || self.data.is_none() || told == self.data,

@@ -75,12 +75,16 @@ impl World {
         self.live.get(&self.claim_name)
     }
 
+    /// The version that the claim names: once somebody wrote to it, there is one.
+    pub(crate) fn on_claim(&self) -> Option<&String> {
+        self.claim()?.annotations().get(names::DATA_VERSION)
+    }
+
     /// The version that has been seen to serve the data; nothing before the first pod was ready.
     pub(crate) fn current_version(&self) -> Option<String> {
         let status = self.status();
         // For an ExampleApp that finds the claim of another; once it has a memory of its own, the claim follows that.
-        let claim = self.claim().filter(|_| status.data_version.is_none());
-        let on_claim = || claim?.annotations().get(names::DATA_VERSION).cloned();
+        let on_claim = || self.on_claim().filter(|_| status.data_version.is_none()).cloned();
         // That of a Deployment which is not ours.
         let theirs = || self.deployment().filter(|_| !self.has_own_deployment()).and_then(version_of);
         status.current_version.or_else(on_claim).or_else(theirs)
@@ -128,15 +132,25 @@ impl World {
 
     /// Whether `version` serves, with all of its pods; else what it waits for.
     pub(crate) fn started(&self, version: &str) -> Result<(), String> {
-        let deployment = self.deployment().ok_or("its Deployment is not there yet")?;
-        let stopped = deployment.spec.replicas == Some(0) && self.app.spec.replicas != 0;
-        if stopped || version_of(deployment).as_deref() != Some(version) {
-            return Err(format!("its Deployment is not at {version} yet"));
-        }
-        match deployment.readiness() {
+        let told = self.deployment().filter(|_| self.is_told(version));
+        match told.ok_or_else(|| format!("its Deployment is not at {version} yet"))?.readiness() {
             Readiness::Ready => Ok(()),
             Readiness::Waiting(why) | Readiness::Failed(why) => Err(why),
         }
+    }
+
+    /// Whether the Deployment is to run `version`.
+    pub(crate) fn is_told(&self, version: &str) -> bool {
+        self.deployment().is_some_and(|deployment| {
+            let stopped = deployment.spec.replicas == Some(0) && self.app.spec.replicas != 0;
+            !stopped && version_of(deployment).as_deref() == Some(version)
+        })
+    }
+
+    /// Whether `version` is seen to serve; where no pod is wanted, nobody can tell.
+    pub(crate) fn serves(&self, version: &str) -> bool {
+        let ready = self.deployment().and_then(|it| it.status.as_ref()?.ready_replicas);
+        self.started(version).is_ok() && ready > Some(0)
     }
 }
 

@@ -91,7 +91,8 @@ impl Told<'_> {
     fn state(&self) -> (Phase, String) {
         let Self { world, plan, .. } = self;
         let status = &plan.status;
-        let unready = if status.current_version.is_some() { Phase::Unready } else { Phase::Installing };
+        let is_new = status.current_version.is_none() && status.operations.is_none();
+        let unready = if is_new { Phase::Installing } else { Phase::Unready };
         match self.acted {
             Acted::Paused if world.app.spec.paused => {
                 let how = "nothing is changed, only the status is kept up to date. To go on, remove it";
@@ -124,7 +125,7 @@ impl Told<'_> {
             None => (unready, "its objects are being made".to_owned()),
         };
         let Some(failed) = &status.failed_upgrade else { return (phase, serves) };
-        let is_undone = status.current_version.as_ref() != Some(&failed.what);
+        let is_undone = status.data_version.as_ref() != Some(&failed.what);
         let undone = if is_undone { " and was undone" } else { "" };
         let again = "It is tried again when spec.appVersion changes";
         let told = format!("the upgrade to {} failed{undone}: {}. {again}. ", failed.what, failed.message);

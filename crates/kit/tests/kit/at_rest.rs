@@ -10,13 +10,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::greeter;
 
-const OBJECTS: usize = 10_000;
 const TEN_MINUTES: Duration = Duration::from_secs(600);
+
+/// What costs something per object is seen with a thousand, too; `make campaign` takes ten.
+#[expect(clippy::disallowed_methods, reason = "not a setting of the operator")]
+fn objects() -> usize {
+    if std::env::var_os("CAPSTAN_CAMPAIGN").is_some() { 10_000 } else { 1_000 }
+}
 
 fn server_with_greetings() -> Server {
     let server = Server::new();
     server.install(json!(greeter::Greeting::crd())).unwrap();
-    for number in 0..OBJECTS {
+    for number in 0..objects() {
         let greeting = json!({
             "apiVersion": "kit.capstan.dev/v1", "kind": "Greeting",
             "metadata": {"name": format!("greeting-{number}"), "namespace": "default"},
@@ -52,14 +57,14 @@ async fn settled(server: &Server) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_objects_cost_nothing_at_rest_and_nothing_at_a_restart() {
+async fn thousands_of_objects_cost_nothing_at_rest_and_nothing_at_a_restart() {
     let server = server_with_greetings();
     let (stop, first) = (CancellationToken::new(), operator(&server));
     let running = tokio::spawn(first.run(stop.clone()));
     settled(&server).await;
     let copies =
         server.dump().objects().keys().filter(|name| name.starts_with("configmaps default/")).count();
-    assert_eq!(copies, OBJECTS);
+    assert_eq!(copies, objects());
 
     let rest = server.request_count();
     pass(TEN_MINUTES).await;

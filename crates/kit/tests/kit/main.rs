@@ -9,6 +9,7 @@
 )]
 
 mod at_rest;
+mod bucket;
 mod campaign;
 mod client;
 mod informer;

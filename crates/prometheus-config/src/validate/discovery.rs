@@ -1,5 +1,6 @@
 //! The discoveries of ScrapeConfig: what each needs besides what its schema says.
 
+use go_syntax::url;
 use prometheus_types::discovery::clouds::{AzureSdConfig, Ec2SdConfig, LightSailSdConfig, OpenStackSdConfig};
 use prometheus_types::discovery::containers::{DockerSdConfig, KubernetesSdConfig, KumaSdConfig};
 use prometheus_types::discovery::generic::DnsSdConfig;
@@ -9,7 +10,7 @@ use prometheus_types::discovery::{Auth, Transport};
 use prometheus_types::scrape_config::ScrapeConfigSpec;
 
 use super::references::References;
-use super::{Checker, Rejected, address, label_syntax};
+use super::{Checker, Rejected, label_syntax};
 use crate::gates::Field;
 
 /// Which selectors each role of Kubernetes discovery takes. Source: Prometheus' configuration reference.
@@ -259,20 +260,19 @@ fn light_sail(references: &mut References<'_>, config: &LightSailSdConfig) -> Re
 }
 
 fn puppet_db(references: &mut References<'_>, config: &PuppetDbSdConfig) -> Result<(), Rejected> {
-    let url = address::parse(&config.url).map_err(|why| Rejected::new("url", why))?;
-    let http = url.scheme.eq_ignore_ascii_case("http") || url.scheme.eq_ignore_ascii_case("https");
-    if !http || url.host.is_empty() {
+    let address = url::parse(&config.url).map_err(|why| Rejected::new("url", why))?;
+    if !matches!(address.scheme.as_str(), "http" | "https") || address.host.is_empty() {
         return Err(Rejected::new("url", "it must begin with http:// or https:// and have a host"));
     }
     references.client(&config.auth, &config.transport)
 }
 
 fn check_url(field: &str, url: &str) -> Result<(), Rejected> {
-    address::parse(url).map(|_| ()).map_err(|why| Rejected::new(field, why))
+    url::parse(url).map(|_| ()).map_err(|why| Rejected::new(field, why))
 }
 
 fn check_server(field: &str, server: &str) -> Result<(), Rejected> {
-    let address = address::parse(server).map_err(|why| Rejected::new(field, why))?;
+    let address = url::parse(server).map_err(|why| Rejected::new(field, why))?;
     if address.scheme.is_empty() || address.host.is_empty() {
         return Err(Rejected::new(
             field,

@@ -4,10 +4,10 @@ use prometheus_types::http::{HttpConfig, ProxyConfig};
 use prometheus_types::scrape::SelectorMechanism;
 use prometheus_types::service_monitor::Endpoint;
 use prometheus_types::tls::SafeTlsConfig;
+use prometheus_types::validity::client::{check_credentials, check_proxy};
 use prometheus_types::{PodMonitor, Probe, ServiceMonitor};
 
 use super::references::{References, TlsFiles};
-use super::transport::{check_credentials, check_proxy};
 use super::{Checker, Rejected, address, label_syntax};
 use crate::gates::Field;
 use crate::selector;

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::SecretKeySelector;
+use prometheus_types::validity::client::{
+    check_authorization, check_oauth2, check_proxy, check_safe_authorization,
+};
 use prometheus_types::auth::{Authorization, AzureAd, BasicAuth, OAuth2, SafeAuthorization, SigV4};
 use prometheus_types::http::ProxyConfig;
 use prometheus_types::tls::{SafeTlsConfig, TlsConfig};
@@ -10,7 +13,6 @@ use rendering::Assets;
 use tls_assets::TlsAssets;
 
 use super::Rejected;
-use super::transport::{check_authorization, check_oauth2, check_proxy, check_safe_authorization};
 
 /// The TLS files that a checked resource needs: name below the directory of assets, content.
 pub type TlsFiles = BTreeMap<String, Vec<u8>>;

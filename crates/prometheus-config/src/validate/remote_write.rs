@@ -2,9 +2,9 @@
 
 use prometheus_types::auth::AzureAd;
 use prometheus_types::remote_write::RemoteWriteSpec;
+use prometheus_types::validity::client::check_proxy;
 use rendering::Version;
 
-use super::transport::check_proxy;
 use super::{Rejected, needs};
 use crate::gates::{Field, Known};
 
@@ -30,7 +30,7 @@ pub(crate) fn check(spec: &RemoteWriteSpec, known: &Known) -> Result<(), Rejecte
     if let Some(azure) = &spec.azure_ad {
         check_azure(azure, known).map_err(|error| error.within("azureAd"))?;
     }
-    check_proxy(&spec.proxy)
+    Ok(check_proxy(&spec.proxy)?)
 }
 
 fn check_azure(azure: &AzureAd, known: &Known) -> Result<(), Rejected> {

@@ -12,7 +12,9 @@ mod defects;
 mod enforcement;
 mod incremental;
 mod injection;
+mod promtool;
 mod relabeler;
+mod samples;
 
 use prometheus_config::conformance::{AREAS, answer};
 

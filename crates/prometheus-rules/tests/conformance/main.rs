@@ -1,4 +1,14 @@
-//! What prometheus-operator 0.94 makes of the same rules.
+//! What prometheus-operator 0.94 makes of the same rules, and what Prometheus says to ours.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests fail by panicking, and report what they ran"
+)]
+
+mod promtool;
 
 use prometheus_rules::conformance::{AREAS, DEPARTURES, answer};
 

@@ -55,6 +55,15 @@ impl Model {
         }
     }
 
+    /// The process, if it has a health stream: a learner refuses every stream but that of a snapshot.
+    pub(super) fn streaming(&self, url: &str) -> Answer<&Process> {
+        let process = self.reached(url)?;
+        match self.member_of(process) {
+            Ok(Some(member)) if member.role == Role::Learner => Err(No::Refused(Refusal::NotForLearners)),
+            _ => Ok(process),
+        }
+    }
+
     /// The process, if what it says is what a quorum says.
     fn linearizable(&self, url: &str) -> Answer<&Process> {
         let process = self.voter(url)?;

@@ -214,7 +214,7 @@ impl Watching {
     async fn next(self) -> Option<(Result<Health>, Self)> {
         match self {
             Self::Opening(of) => {
-                let asked = of.line.ask(of.deadline, |model, _| Ok(model.reached(&of.url)?.serial)).await;
+                let asked = of.line.ask(of.deadline, |model, _| Ok(model.streaming(&of.url)?.serial)).await;
                 match asked {
                     Ok(serial) => Some((Ok(Health::Serving), Self::Open { of, serial })),
                     Err(error) => Some((Err(error), Self::Over)),

@@ -10,11 +10,14 @@ use crate::workloads::{Behaviour, Outcome, Volumes, claims};
 const UNREADY: &str = "Readiness probe failed: HTTP probe failed with statuscode: 503";
 
 impl Behaviour for Etcd {
-    /// Pods without etcd are ready.
+    /// Pods without etcd are ready, unless they are Jobs of backups.
     fn run(&self, pod: &Pod, volumes: &Volumes) -> Outcome {
         let uid = pod.uid().unwrap_or_default();
         if let Some(ready) = self.readiness(&uid) {
             return ready;
+        }
+        if let Some(ended) = self.backup(pod, volumes) {
+            return ended;
         }
         match Settings::of(pod) {
             None => Outcome::Ready,
@@ -77,7 +80,7 @@ impl Etcd {
 }
 
 /// The claim that the pod mounts; without one, what goes with the pod.
-fn disk(pod: &Pod) -> (String, String) {
+pub(super) fn disk(pod: &Pod) -> (String, String) {
     match claims(pod).next() {
         Some(claim) => (pod.namespace().unwrap_or_default(), claim.to_owned()),
         None => (String::new(), format!("emptydir-{}", pod.uid().unwrap_or_default())),

@@ -81,7 +81,7 @@ impl Settings {
         containers.iter().find_map(|container| arguments(container).map(|args| Self::parse(container, args)))
     }
 
-    fn parse(container: &Container, arguments: Vec<String>) -> Result<Self, String> {
+    pub(super) fn parse(container: &Container, arguments: Vec<String>) -> Result<Self, String> {
         let flag = |name: &str| flag(&arguments, name);
         let list = |name: &str| -> Vec<String> {
             flag(name).iter().flat_map(|urls| urls.split(',')).map(str::to_owned).collect()

@@ -105,6 +105,7 @@ fn phase(phase: Option<Phase>, paint: Paint) -> String {
             | Phase::Downgrading
             | Phase::ApplyingConfig
             | Phase::Repairing
+            | Phase::Restoring
             | Phase::WaitingForUser
             | Phase::Paused
             | Phase::Deleting,

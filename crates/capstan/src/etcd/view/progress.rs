@@ -19,7 +19,10 @@ pub(super) fn of(cluster: &EtcdCluster, operation: &Operation) -> Option<(usize,
             Some((count(status.ready_members).min(wanted), wanted))
         }
         // Nobody knows how many there were: it is over when as many are left as are wanted.
+        // Nor is data counted in members.
         OperationKind::ScaleIn
+        | OperationKind::Recover
+        | OperationKind::Restore
         | OperationKind::Restart
         | OperationKind::Replace
         | OperationKind::MoveLeader

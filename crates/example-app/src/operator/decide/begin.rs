@@ -65,7 +65,8 @@ fn restore(world: &World, wanted: &Wanted) -> Option<Begins> {
     }
     let from = world.data_version();
     let to = from.clone().unwrap_or_else(|| wanted.version.clone());
-    let first = if world.current_version().is_some() { Step::BackUp } else { Step::Stop };
+    let has_notes = world.current_version().is_some() || world.on_claim().is_some();
+    let first = if has_notes { Step::BackUp } else { Step::Stop };
     Some((OperationKind::Restore, first, from, to, Some(wish)))
 }
 

@@ -86,6 +86,8 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
         (Step::Migrate, None) => cancelled.map_or(Next::Same, |why| undo(Step::UndoStart, why)),
         (Step::Migrate, Some(Run::Running(_))) => Next::Same,
 
+        // Nobody was there to carry the step out: it begins now.
+        (Step::Start, _) if is_late && cancelled.is_none() && !world.is_told(&it.to) => go(Step::Start),
         (Step::Start, _) => match world.started(&it.to) {
             Ok(()) => Next::Over(None),
             Err(waits) => match cancelled.or_else(|| hopeless(world, it, &waits, is_late)) {
@@ -113,11 +115,13 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
     }
 }
 
-/// No way forward was found, and none back: the application goes on with the data as it is. Better than to stay down; and the
-/// application refuses data that it cannot read.
+/// No way forward was found, and none back: the application goes on with the data as it is, as the release that its format came
+/// with; the one that was asked for was not seen to serve. Better than to stay down; and the application refuses data that it
+/// cannot read.
 fn stranded(world: &World, it: &Operation, why: &str) -> Next {
     let migrated = world.run(&names::job(&world.app, it, Step::Migrate));
     let version = match (migrated, &it.from) {
+        (Some(Run::Succeeded(_)), Some(from)) if !same_format(from, &it.to) => reads_what_is_of(&it.to),
         (Some(Run::Succeeded(_)), _) | (_, None) => it.to.clone(),
         (_, Some(from)) => from.clone(),
     };
@@ -127,10 +131,20 @@ fn stranded(world: &World, it: &Operation, why: &str) -> Next {
     Next::Stranded(told, version)
 }
 
+/// The oldest release that reads what `version` writes.
+fn reads_what_is_of(version: &str) -> String {
+    let oldest = versions::find(version).ok().and_then(|known| versions::first_of(known.format));
+    oldest.map_or(version, |oldest| oldest.version).to_owned()
+}
+
+fn same_format(one: &str, other: &str) -> bool {
+    versions::way(one, other) == Ok(Way::Roll)
+}
+
 /// Whether the operation changes the data itself, not only the processes.
 fn moves_data(it: &Operation) -> bool {
     match (it.kind, &it.from) {
-        (OperationKind::Upgrade, Some(from)) => versions::way(from, &it.to) != Ok(Way::Roll),
+        (OperationKind::Upgrade, Some(from)) => !same_format(from, &it.to),
         (kind, _) => kind != OperationKind::Backup,
     }
 }

@@ -99,7 +99,7 @@ proptest! {
             apply(&mut model, what);
         }
         // The user goes back to what serves the data, and takes every other wish back.
-        let good = model.world.current_version().unwrap();
+        let good = model.world.data_version().unwrap();
         let good = if model.broken.contains(&good.as_str()) { "0.0.2".to_owned() } else { good };
         model.edit(|spec| { spec.app_version = good.clone(); spec.restore = None; spec.replicas = 1; });
         model.pass(700);

@@ -5,7 +5,7 @@ use k8s_openapi::api::{apps::v1::Deployment, core::v1::PersistentVolumeClaim};
 use serde_json::{Value, json};
 
 use crate::operator::{decide::decide, model::Model};
-use crate::{Restore, operator::observe::World};
+use crate::{Restore, Step, operator::observe::World};
 
 fn spec(version: &str) -> Value {
     json!({"appVersion": version})
@@ -156,6 +156,67 @@ fn a_broken_release_with_a_new_format_gets_its_data_back() {
     "#]]
     .assert_eq(&story(&mut model));
     assert_eq!(model.world.status().current_version.as_deref(), Some("0.0.1"));
+}
+
+/// 0.0.1 to 0.0.3, which never becomes ready; and the store is away when the data from before is to come back.
+fn stranded(broken: Vec<&'static str>) -> Model {
+    let mut model = Model::running(with_backup("0.0.1"));
+    model.broken = broken;
+    model.edit(|spec| spec.app_version = "0.0.3".into());
+    for _ in 0..30 {
+        model.reconcile();
+        model.pods_follow();
+        let undoing = model.world.status().operation.is_some_and(|it| it.step == Step::UndoData);
+        model.jobs_end(undoing.then_some(75));
+        model.pass(30);
+    }
+    model
+}
+
+#[test]
+fn what_cannot_be_undone_goes_on_as_the_release_that_its_format_came_with() {
+    let status = stranded(vec!["0.0.3"]).world.status();
+    assert_eq!(status.current_version.as_deref(), Some("0.0.2"));
+    let failed = status.failed_upgrade.unwrap();
+    assert!(failed.what == "0.0.3" && failed.message.ends_with("0.0.2 goes on"), "{failed:?}");
+}
+
+#[test]
+fn what_never_served_is_replaced_by_the_users_fix_without_a_backup() {
+    let mut model = stranded(vec!["0.0.2", "0.0.3"]);
+    let status = model.world.status();
+    assert_eq!((status.current_version, status.data_version.as_deref()), (None, Some("0.0.2")));
+    assert_eq!(
+        model.world.on_claim().map(String::as_str),
+        Some("0.0.2"),
+        "who finds the claim finds the truth"
+    );
+
+    model.edit(|spec| spec.app_version = "0.1.0".into());
+    for _ in 0..4 {
+        model.reconcile();
+        model.pods_follow();
+        model.jobs_end(Some(75));
+    }
+    let status = model.world.status();
+    assert_eq!((status.current_version.as_deref(), status.failed_upgrade), (Some("0.1.0"), None));
+    assert_eq!(status.operations, Some(1), "no backup, no way back: it is simply started");
+}
+
+#[test]
+fn a_step_that_nobody_carried_out_in_time_begins_when_somebody_is_there() {
+    let mut model = Model::running(spec("0.0.2"));
+    model.edit(|spec| spec.app_version = "0.1.0".into());
+    check(
+        &mut model,
+        expect![[r#"
+        begin Upgrade 1 at Start
+    "#]],
+    );
+    model.pass(3600);
+    assert!(model.settle());
+    let status = model.world.status();
+    assert_eq!((status.current_version.as_deref(), status.failed_upgrade), (Some("0.1.0"), None));
 }
 
 #[test]

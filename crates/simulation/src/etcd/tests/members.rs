@@ -1,6 +1,7 @@
 //! Quorums, learners, leaders, and who may go.
 
 use etcd_api::Role;
+use futures::StreamExt as _;
 
 use super::*;
 
@@ -77,6 +78,7 @@ async fn a_learner_comes_catches_up_votes_and_goes() {
     let itself = town.dial(4).await;
     assert_eq!(itself.status().await.unwrap().role, Role::Learner);
     assert_eq!(refused(itself.members(Consistency::Serializable).await), Refusal::NotForLearners);
+    assert_eq!(refused(itself.watch_health().next().await.unwrap()), Refusal::NotForLearners);
     client.promote_member(learner).await.unwrap();
     assert_eq!(refused(client.promote_member(learner).await), Refusal::MemberNotLearner);
     town.pass(1).await;

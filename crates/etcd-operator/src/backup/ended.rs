@@ -1,0 +1,170 @@
+//! What a Job said at its end: one line of JSON, its pod's termination message (`capstan backup … --result`).
+
+use etcd_types::{BackupProgress, EtcdBackupStatus, LastSuccess, Verified};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What `take` said.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Taken {
+    pub(super) manifest: Manifest,
+    milliseconds: Option<i64>,
+    removed: Option<i64>,
+    /// Why older ones could not be removed.
+    pub(super) not_removed: Option<String>,
+}
+
+/// Of a manifest, what people want to see in a status.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Manifest {
+    pub(super) id: String,
+    pub(super) etcd_version: String,
+    cluster: Cluster,
+    revision: Revision,
+    database: Database,
+    stored: Stored,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Cluster {
+    id: String,
+    uid: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Revision {
+    at_least: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Database {
+    bytes: i64,
+    sha256: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Stored {
+    bytes: i64,
+}
+
+/// What `verify` said.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+struct Compared {
+    verified: Option<bool>,
+    by: Option<String>,
+    revision: Option<i64>,
+    hash: Option<i64>,
+    error: Option<String>,
+    note: Option<String>,
+}
+
+impl Taken {
+    pub(super) fn read(words: &str) -> Option<Self> {
+        serde_json::from_str(words).ok()
+    }
+
+    /// Puts it where people look.
+    pub(super) fn into_status(self, status: &mut EtcdBackupStatus) {
+        let Manifest { id, etcd_version, cluster, revision, database, stored } = self.manifest;
+        status.id = Some(id);
+        status.cluster_id = Some(cluster.id);
+        status.cluster_uid = Some(cluster.uid);
+        status.etcd_version = Some(etcd_version);
+        status.revision = Some(revision.at_least);
+        (status.bytes, status.sha256) = (Some(database.bytes), Some(database.sha256));
+        status.stored_bytes = Some(stored.bytes);
+        status.progress = None;
+    }
+
+    pub(super) fn last_success(&self, at: Timestamp) -> LastSuccess {
+        LastSuccess {
+            id: Some(self.manifest.id.clone()),
+            at: Time(at),
+            revision: Some(self.manifest.revision.at_least),
+            bytes: Some(self.manifest.database.bytes),
+            stored_bytes: Some(self.manifest.stored.bytes),
+            milliseconds: self.milliseconds,
+            removed: self.removed,
+        }
+    }
+}
+
+/// The sentence of one that failed; else its words as they are.
+pub(super) fn sentence(words: &str) -> String {
+    let said: Option<Value> = serde_json::from_str(words).ok();
+    let error = said.as_ref().and_then(|said| said.get("error")?.as_str());
+    let error = error.unwrap_or(words).trim();
+    match error {
+        "" => "it left no word".to_owned(),
+        "DeadlineExceeded" | "Job was active longer than specified deadline" => {
+            "it took longer than spec.deadline allows".to_owned()
+        }
+        error => error.to_owned(),
+    }
+}
+
+/// What came of restoring it: said by `verify` whether it ended well or not.
+pub(super) fn verified(words: Option<&str>, is_good: bool, at: Timestamp) -> Verified {
+    let said: Compared = words.and_then(|words| serde_json::from_str(words).ok()).unwrap_or_default();
+    let good = is_good && said.verified.unwrap_or(true);
+    let how = said.by.map(|by| format!("an etcd with the restored data was compared by {by}"));
+    let bad = || said.error.clone().unwrap_or_else(|| sentence(words.unwrap_or_default()));
+    let message = if good { said.note.or(how) } else { Some(bad()) };
+    Verified { good, at: Time(at), revision: said.revision, hash: said.hash, message }
+}
+
+/// How far a running one is.
+pub(super) fn progress(said: Option<&Value>) -> Option<BackupProgress> {
+    serde_json::from_value(said?.clone()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_command_line_writes_is_understood() {
+        let words = json!({"manifest": {
+            "format": "capstan.dev/etcd-backup/v1", "id": "b-1", "producer": "capstan 0.1.0", "takenAt": "2026-01-01T00:00:00Z",
+            "cluster": {"namespace": "n", "name": "db", "uid": "u", "id": "8e9e", "member": "db-1"}, "etcdVersion": "3.6.16",
+            "revision": {"atLeast": 40, "atMost": 42}, "database": {"bytes": 1024, "sha256": "ab"},
+            "stored": {"object": "snapshot.zst", "bytes": 77, "sha256": "cd", "compression": "zstd"}},
+            "milliseconds": 1200, "removed": 2, "notRemoved": null});
+        let taken = Taken::read(&words.to_string()).unwrap();
+        let mut status = EtcdBackupStatus::default();
+        taken.clone().into_status(&mut status);
+        assert_eq!((status.revision, status.bytes, status.stored_bytes), (Some(40), Some(1024), Some(77)));
+        assert_eq!((status.sha256.as_deref(), status.cluster_id.as_deref()), (Some("ab"), Some("8e9e")));
+        let last = taken.last_success(Timestamp::UNIX_EPOCH);
+        assert_eq!((last.milliseconds, last.removed), (Some(1200), Some(2)));
+    }
+
+    #[test]
+    fn a_failure_is_one_sentence() {
+        let cases = [
+            (r#"{"error":"s3://b: no such bucket"}"#, "s3://b: no such bucket"),
+            ("BackoffLimitExceeded", "BackoffLimitExceeded"),
+            ("Job was active longer than specified deadline", "it took longer than spec.deadline allows"),
+            ("", "it left no word"),
+        ];
+        for (words, expected) in cases {
+            assert_eq!(sentence(words), expected);
+        }
+    }
+
+    #[test]
+    fn a_comparison_says_what_it_found() {
+        let good = r#"{"id":"b","verified":true,"by":"HashKV","revision":40,"hash":7}"#;
+        let it = verified(Some(good), true, Timestamp::UNIX_EPOCH);
+        assert_eq!((it.good, it.revision, it.hash), (true, Some(40), Some(7)));
+        let bad = verified(Some(r#"{"verified":false,"error":"it differs"}"#), false, Timestamp::UNIX_EPOCH);
+        assert_eq!((bad.good, bad.message.as_deref()), (false, Some("it differs")));
+    }
+}
