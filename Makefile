@@ -21,7 +21,7 @@ demo: setup ## Capstan on a real Kubernetes: on this machine, or with CONTEXT=<k
 	@cargo xtask demo $(if $(CONTEXT),--context '$(CONTEXT)') $(if $(IMAGE),--image '$(IMAGE)') $(if $(S3_IMAGE),--s3-image '$(S3_IMAGE)')
 
 demo-down: setup ## Remove what the demo made
-	@cargo xtask demo --down $(if $(CONTEXT),--context '$(CONTEXT)')
+	@cargo xtask demo --down $(if $(CONTEXT),--context '$(CONTEXT)') $(if $(IMAGE),--image '$(IMAGE)')
 
 test: setup ## Run the tests
 	@cargo xtask test
@@ -41,8 +41,9 @@ check: setup ## Everything CI checks besides the tests: format, lints, docs, gen
 	@scripts/setup check
 	@scripts/check
 
-bench: setup ## Measure against kube_runtime on the same objects in the same run
+bench: setup ## Measure against kube_runtime, and against upstream's generator of configuration
 	cargo bench --package bench
+	scripts/bench-prometheus
 
 campaign: setup ## Every crash and every stale read of every scenario, and every scenario on the lab
 	cargo test --workspace --quiet -- properties

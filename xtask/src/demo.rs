@@ -60,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .for_each(|line| story.type_this(line));
     story.type_this(&match &options.context {
         None => "make demo-down".to_owned(),
-        Some(context) => format!("make demo-down CONTEXT={context}"),
+        Some(context) => format!("make demo-down CONTEXT={context} IMAGE={}", options.image),
     });
     Ok(())
 }

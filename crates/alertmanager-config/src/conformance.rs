@@ -2,7 +2,7 @@
 
 use prometheus_types::alertmanager_config::v1beta1;
 use prometheus_types::{Alertmanager, AlertmanagerConfig};
-use rendering::{Assets, Map, Tree, Version};
+use rendering::{Assets, Map, Version};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -77,11 +77,11 @@ fn base(input: &Value) -> Result<Value, String> {
 
 fn cut(raw: &str, version: &str) -> Result<Value, String> {
     let version = Version::parse(version).map_err(text)?;
-    let given = match Tree::parse(raw).map_err(text)? {
-        Tree::Null => Map::new(),
-        given => normal::mapping(given).map_err(text)?,
+    let given = load::unchecked(raw).map_err(text)?;
+    let mut configuration = match given {
+        Some(given) => given,
+        None => normal::section(&CONFIGURATION, Map::new()).map_err(text)?,
     };
-    let mut configuration = normal::section(&CONFIGURATION, given).map_err(text)?;
     sanitize(&CONFIGURATION, &mut configuration, &version).map_err(text)?;
     Ok(yaml(configuration.to_yaml()))
 }

@@ -149,6 +149,9 @@ mod tests {
         let webex = json!({"webex": {"apiURL": "https://webex.example.com"}});
         assert!(rendered(webex, "0.24.0").unwrap_err().starts_with("webex: needs Alertmanager 0.25.0"));
         let wrong = json!({"pagerdutyUrl": "://pagerduty"});
-        assert_eq!(rendered(wrong, "0.34.0").unwrap_err(), "pagerdutyUrl: has no scheme before the colon");
+        assert_eq!(
+            rendered(wrong, "0.34.0").unwrap_err(),
+            "pagerdutyUrl: there is a colon with no scheme before it; begin with one, such as http://"
+        );
     }
 }

@@ -5,6 +5,7 @@
 
 mod clients;
 pub(crate) mod needs;
+mod texts;
 
 use std::collections::HashSet;
 
@@ -24,14 +25,22 @@ pub fn load(raw: &str) -> Result<String, Invalid> {
 }
 
 pub(crate) fn read(raw: &str) -> Result<Map, Invalid> {
-    let tree = Tree::parse(raw).map_err(|error| Invalid::new(FILE, error.to_string()))?;
-    if tree.is_null() {
-        return Err(Invalid::new("route", "must be given"));
-    }
-    let configuration = normal::mapping(tree).within(FILE)?;
-    let configuration = normal::section(&CONFIGURATION, configuration)?;
+    let configuration = unchecked(raw)?.ok_or_else(|| Invalid::new("route", "must be given"))?;
     check(&configuration)?;
     Ok(configuration)
+}
+
+/// The configuration in the form in which upstream writes it; nothing if the file says nothing.
+pub(crate) fn unchecked(raw: &str) -> Result<Option<Map>, Invalid> {
+    let no_yaml = |error: rendering::ParseError| Invalid::new(FILE, error.to_string());
+    let tree = Tree::parse(raw).map_err(no_yaml)?;
+    if tree.is_null() {
+        return Ok(None);
+    }
+    let written = Tree::parse_texts(raw, &tree).map_err(no_yaml)?;
+    let mut configuration = normal::mapping(tree).within(FILE)?;
+    texts::restore(&CONFIGURATION, &mut configuration, &written);
+    normal::section(&CONFIGURATION, configuration).map(Some)
 }
 
 const FILE: &str = "alertmanager.yaml";
@@ -203,6 +212,15 @@ mod tests {
             written.contains("novel: 1") && written.contains("novel_configs") && written.contains("tracing"),
             "{written}"
         );
+    }
+
+    #[test]
+    fn a_text_is_what_is_written_whatever_it_looks_like() {
+        let raw = "global: {smtp_auth_password: 0123456, smtp_require_tls: no, opsgenie_api_key: 1e3}\nroute: {receiver: 0x1F, group_by: [on]}\nreceivers: [{name: 0x1F}]\n";
+        let written = load(raw).unwrap();
+        for text in ["\"0123456\"", "smtp_require_tls: false", "\"1e3\"", "receiver: \"0x1F\"", "- \"on\""] {
+            assert!(written.contains(text), "{text} is not in\n{written}");
+        }
     }
 
     #[test]

@@ -71,7 +71,9 @@ pub async fn measure(size: Size) -> Result<Backups> {
                 world.forget(&id)?;
             }
         }
-        etcd.database().await?
+        let database = etcd.database().await?;
+        etcd.stop().await?;
+        database
     };
     world.forget_etcd()?;
     let id = format!("round-{}", size.rounds.saturating_sub(1));

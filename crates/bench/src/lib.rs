@@ -5,8 +5,10 @@
 //!        └── report: table, ratios, targets                         └── measure: memory and CPU time of that process
 //! ```
 //!
-//! `benches/fleet.rs` measures the etcd operator with hundreds of clusters (`fleet.rs`).
+//! `benches/fleet.rs` measures the etcd operator with hundreds of clusters (`fleet.rs`), `benches/backup.rs` backups of a real etcd
+//! (`backup.rs`).
 
+pub mod backup;
 pub mod fleet;
 pub mod kit_side;
 pub mod measure;

@@ -23,7 +23,10 @@ pub(crate) async fn run(operator: Box<Operator>) -> Result<()> {
 pub(crate) fn manager(setup: Setup, image: &str) -> Result<Manager, ManagerError> {
     let home = setup.namespace.clone();
     let mut manager = Manager::new(setup)?;
-    etcd_operator::add_to(&mut manager, etcd_operator::Options { home, image: image.to_owned(), ..Default::default() });
+    etcd_operator::add_to(
+        &mut manager,
+        etcd_operator::Options { home, image: image.to_owned(), ..Default::default() },
+    );
     example_app::add_to(&mut manager, example_app::Options { image: image.to_owned() });
     Ok(manager)
 }

@@ -61,8 +61,10 @@ impl Tool {
     /// What the checker says to a text that it refuses.
     #[expect(clippy::panic, reason = "a checker that did not run has checked nothing")]
     fn said(&self, arguments: &[&str], text: &str, file: &Path) -> Option<String> {
-        let done = fs::write(file, text).and_then(|()| Command::new(&self.program).args(arguments).arg(file).output());
-        let output = done.unwrap_or_else(|error| panic!("{} on {}: {error}", self.program.display(), file.display()));
+        let done = fs::write(file, text)
+            .and_then(|()| Command::new(&self.program).args(arguments).arg(file).output());
+        let output =
+            done.unwrap_or_else(|error| panic!("{} on {}: {error}", self.program.display(), file.display()));
         let said = [output.stdout, output.stderr].concat();
         (!output.status.success()).then(|| String::from_utf8_lossy(&said).into_owned())
     }

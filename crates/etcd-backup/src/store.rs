@@ -323,7 +323,8 @@ impl Store {
     }
 
     async fn directory(&self, path: Path) -> Result<Option<Found>> {
-        let listed = self.objects.list_with_delimiter(Some(&path)).await.map_err(self.failed("list", &path))?;
+        let listed =
+            self.objects.list_with_delimiter(Some(&path)).await.map_err(self.failed("list", &path))?;
         let time = |meta: &ObjectMeta| {
             jiff::Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or_default()
         };

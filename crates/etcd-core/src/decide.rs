@@ -257,7 +257,12 @@ fn running<'a>(
     let latched = identity.cluster_id.is_some();
     let seen = case::look(picture, identity, now);
     let listed = picture.etcd.members.is_some();
-    let is_member = |seen: &&Seen<'_>| !listed || seen.has_started();
+    // What founders that were given up, or members before a restore, have left says nothing about what runs.
+    let is_left = |seen: &Seen<'_>| {
+        let claim = seen.objects.claim.as_ref();
+        seen.objects.stateful_set.is_none() && claim.is_some_and(|claim| claim.state != ClaimState::Member)
+    };
+    let is_member = |seen: &&Seen<'_>| if listed { seen.has_started() } else { !is_left(seen) };
     let own = seen.values().filter(is_member).filter_map(|seen| seen.version);
     let taken =
         adopted.iter().flat_map(|claims| claims.values().filter_map(|claim| data::of_adopted(claim, claims)));

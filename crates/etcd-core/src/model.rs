@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use self::etcd::{Disk, Etcd};
 use crate::{
-    ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Stage, Start, Step, Template,
-    UpgradeBackup, Version, Waiting, decide, quorum::quorum,
+    ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Stage, Start, Step,
+    Template, UpgradeBackup, Version, Waiting, decide, quorum::quorum,
 };
 
 pub(crate) struct Model {
@@ -151,10 +151,16 @@ impl Model {
             if go() {
                 let before = self.latch.as_ref().and_then(|latch| latch.cluster_id);
                 let consented = self.restores.request.as_ref().is_some_and(|request| request.consented);
-                let switches = matches!(self.stage(), Some(Stage::Stopping | Stage::Starting | Stage::Replaying));
-                let aborts = matches!(objects.latch.restore.as_ref().map(|it| &it.stage), Some(Stage::Returning { .. }));
+                let switches =
+                    matches!(self.stage(), Some(Stage::Stopping | Stage::Starting | Stage::Replaying));
+                let aborts = matches!(
+                    objects.latch.restore.as_ref().map(|it| &it.stage),
+                    Some(Stage::Returning { .. })
+                );
                 assert!(
-                    before.is_none() || objects.latch.cluster_id == before || (switches && (consented || aborts)),
+                    before.is_none()
+                        || objects.latch.cluster_id == before
+                        || (switches && (consented || aborts)),
                     "the latch forgot:\n{plan}"
                 );
                 self.latch = Some(objects.latch.clone());
@@ -279,7 +285,10 @@ impl Model {
         let wishes = || plan.objects.iter().flat_map(|objects| &objects.members);
         let founds = wishes().any(|wish| matches!(wish.template.start, Start::Found { .. }));
         assert!(!(founds && latched), "`new` after the latch:\n{plan}");
-        assert!(!founds || self.restores.request.is_none(), "`new` where the data of a backup is wanted:\n{plan}");
+        let begins = self.restores.request.as_ref().is_some_and(|request| request.name.is_none());
+        let under_way =
+            matches!(self.stage(), Some(stage) if !matches!(stage, Stage::Completed | Stage::Failed { .. }));
+        assert!(!founds || !(begins || under_way), "`new` where the data of a backup is wanted:\n{plan}");
         let joins = wishes().filter(|wish| matches!(wish.template.start, Start::Join { .. }));
         for wish in joins {
             assert!(!self.etcd.has_started(wish.serial), "member {} joins twice:\n{plan}", wish.serial);

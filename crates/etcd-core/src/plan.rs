@@ -142,6 +142,7 @@ impl ClaimWish {
 
 /// The one step of a plan. Each names exactly what it was decided about, for preconditions.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, for a moment")]
 pub enum Step {
     /// `MemberAdd` as a learner. Done when the list has the peer URL.
     AddLearner {

@@ -211,6 +211,13 @@ fn what_was_started_on_a_volume_is_known_though_nobody_saw_it() {
     .unwrap();
 }
 
+/// Founders of a later version are given up before they met; what is left of them does not keep anybody from beginning with an earlier one.
+#[test]
+fn what_founders_that_were_given_up_have_left_says_nothing_about_versions() {
+    use Happens::*;
+    comes_to_rest(&[ReconcilePart(2), Version("3.7.3"), ReconcilePart(5), Live, Size(5), Reconcile]).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

@@ -107,5 +107,7 @@ impl std::fmt::Display for Refusal {
 
 /// The cluster `name` beside the object `key`.
 fn cluster_of(clusters: &Store<EtcdCluster>, key: &Key, name: &str) -> Option<Arc<EtcdCluster>> {
-    clusters.get(&Key::new(key.namespace(), name)).filter(|cluster| cluster.metadata.deletion_timestamp.is_none())
+    clusters
+        .get(&Key::new(key.namespace(), name))
+        .filter(|cluster| cluster.metadata.deletion_timestamp.is_none())
 }

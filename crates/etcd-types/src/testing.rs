@@ -55,7 +55,12 @@ fn every_field_of_every_kind_says_what_it_does() {
 #[test]
 fn every_kind_is_of_our_category_and_namespaced() {
     for crd in crate::definitions() {
-        assert_eq!(crd.spec.names.categories.as_deref(), Some(&["capstan".to_owned()][..]), "{}", crd.name_any());
+        assert_eq!(
+            crd.spec.names.categories.as_deref(),
+            Some(&["capstan".to_owned()][..]),
+            "{}",
+            crd.name_any()
+        );
         assert_eq!(crd.spec.scope, "Namespaced");
     }
 }

@@ -111,8 +111,7 @@ fn check_host(scheme: &str, host: &str) -> Result<(), UrlError> {
         Some(_) => Err(UrlError::Brackets),
         None => {
             // Lists of hosts with ports are customary for databases, and never for HTTP.
-            let colon =
-                if matches!(scheme, "http" | "https") { host.find(':') } else { host.rfind(':') };
+            let colon = if matches!(scheme, "http" | "https") { host.find(':') } else { host.rfind(':') };
             if let Some(colon) = colon {
                 check_port(host.get(colon..).unwrap_or_default())?;
             }

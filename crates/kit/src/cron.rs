@@ -96,9 +96,11 @@ fn values(part: &str, (field, low, high, names): Field) -> Result<Vec<i8>, Strin
     let mut all = Vec::new();
     for range in part.split(',') {
         let fits = range_of(range, low, high, names);
-        all.extend(fits.ok_or_else(|| {
-            format!("{range:?} is no {field}: {low} to {high}, for example {low} or */2")
-        })?);
+        all.extend(
+            fits.ok_or_else(|| {
+                format!("{range:?} is no {field}: {low} to {high}, for example {low} or */2")
+            })?,
+        );
     }
     all.sort_unstable();
     all.dedup();

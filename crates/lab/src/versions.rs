@@ -408,7 +408,9 @@ mod tests {
             let numbers: Vec<&str> = row.version.split('.').collect();
             let expected = match (row.name, &numbers[..]) {
                 ("prometheus" | "promtool", ["2", minor, patch]) => format!("v0.{minor}.{patch}"),
-                ("prometheus" | "promtool", [major, minor, patch]) => format!("v0.{major}{minor:0>2}.{patch}"),
+                ("prometheus" | "promtool", [major, minor, patch]) => {
+                    format!("v0.{major}{minor:0>2}.{patch}")
+                }
                 _ => format!("v{}", row.version),
             };
             assert_eq!(*module, expected, "{} {}", row.name, row.version);

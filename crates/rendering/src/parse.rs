@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::tree::{Map, Text, Tree};
 
@@ -15,14 +15,70 @@ pub struct ParseError(String);
 impl Tree {
     /// Reads one document; an empty one is null. Aliases and merge keys are resolved, a repeated key is an error.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
-        let budget = serde_saphyr::budget! { max_events: 20_000_000, max_nodes: 10_000_000, max_depth: 200 };
-        let options = serde_saphyr::options! {
-            budget: budget,
-            legacy_octal_numbers: true,
-            with_snippet: false,
-            non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
-        };
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| ParseError(error.to_string()))
+        serde_saphyr::from_str_with_options(text, options()).map_err(|error| ParseError(error.to_string()))
+    }
+
+    /// The same document with every scalar as it is written: `0777` and `yes` are texts. `read` is what [`Tree::parse`] made of it.
+    ///
+    /// A reader that knows it wants a text, as the operands do, takes what is written: a password `0777` is not `511`.
+    pub fn parse_texts(text: &str, read: &Self) -> Result<Self, ParseError> {
+        serde_saphyr::with_deserializer_from_str_with_options(text, options(), |document| {
+            Written(read).deserialize(document)
+        })
+        .map_err(|error| ParseError(error.to_string()))
+    }
+}
+
+fn options() -> serde_saphyr::Options {
+    let budget = serde_saphyr::budget! { max_events: 20_000_000, max_nodes: 10_000_000, max_depth: 200 };
+    serde_saphyr::options! {
+        budget: budget,
+        legacy_octal_numbers: true,
+        with_snippet: false,
+        non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
+    }
+}
+
+/// Reads a document whose form is known from a first reading, and asks for texts where that found scalars.
+#[derive(Clone, Copy)]
+struct Written<'t>(&'t Tree);
+
+impl<'de> DeserializeSeed<'de> for Written<'_> {
+    type Value = Tree;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
+        match self.0 {
+            Tree::Null => deserializer.deserialize_any(TreeVisitor),
+            Tree::List(_) => deserializer.deserialize_seq(self),
+            Tree::Map(_) => deserializer.deserialize_map(self),
+            _ => String::deserialize(deserializer).map(Tree::from),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Written<'_> {
+    type Value = Tree;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the same document")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
+        let mut list = Vec::new();
+        let mut read = self.0.as_list().unwrap_or_default().iter();
+        while let Some(item) = items.next_element_seed(Written(read.next().unwrap_or(&Tree::Null)))? {
+            list.push(item);
+        }
+        Ok(Tree::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
+        let mut map = Map::new();
+        while let Some(Key(key)) = entries.next_key::<Key>()? {
+            let read = self.0.get(&key).unwrap_or(&Tree::Null);
+            map.set(key, entries.next_value_seed(Written(read))?);
+        }
+        Ok(Tree::Map(map))
     }
 }
 
@@ -131,6 +187,16 @@ mod tests {
         assert_eq!(get("h"), Tree::Float(f64::INFINITY));
         assert_eq!((get("1"), get("on")), (Tree::from("x"), Tree::from("z")));
         assert_eq!(get("i"), Tree::Int(u64::MAX.into()));
+    }
+
+    #[test]
+    fn scalars_are_texts_as_they_are_written_where_texts_are_wanted() {
+        let text = "a: 0777\nb: [yes, 1.50, 'x', 0x1F]\nc: {on: off, d: ~, e: &x 1_0}\nf: *x\n";
+        let written = Tree::parse_texts(text, &Tree::parse(text).unwrap()).unwrap();
+        assert_eq!(
+            written.to_yaml(),
+            "a: \"0777\"\nb:\n- \"yes\"\n- \"1.50\"\n- x\n- \"0x1F\"\nc:\n  \"on\": \"off\"\n  d: null\n  e: \"1_0\"\nf: \"1_0\"\n"
+        );
     }
 
     #[test]

@@ -14,5 +14,5 @@ mod reference;
 
 pub use gather::{TlsAssets, TlsError};
 pub use material::{MaterialError, check_authority, check_pair};
-pub use reference::Reference;
 pub use prometheus_types::validity::tls::{InvalidTls, validate, validate_safe, validate_web};
+pub use reference::Reference;

@@ -28,11 +28,6 @@ pub(crate) fn prepare(story: &Story, options: &Options) -> Result<Ground> {
         None => in_the_lab(story, &options.lab)?,
         Some(context) => in_the_cluster(story, context, &options.image)?,
     };
-    if namespace(&ground.kubectl)? == Namespace::Foreign {
-        bail!(
-            "the namespace {NAMESPACE} is there, and no demo made it: the demo needs that name for its own, and would remove it at the next run. Take another cluster, or remove it"
-        );
-    }
     install(story, &ground.kubectl, options)?;
     Ok(ground)
 }
@@ -136,7 +131,12 @@ fn in_the_cluster(story: &Story, context: &str, image: &str) -> Result<Ground> {
     let other = installed(&kubectl)?;
     if !other.is_empty() && other != image {
         bail!(
-            "Capstan is in {context} already, with the image {other}: the demo would replace it, and stop it for a moment. Take another cluster, or IMAGE={other}"
+            "Capstan is in {context} already, with the image {other}: the demo would replace it, and remove it for a moment. Take another cluster; or say IMAGE={other} if you mean it"
+        );
+    }
+    if namespace(&kubectl)? == Namespace::Foreign {
+        bail!(
+            "the namespace {NAMESPACE} is in {context} already, and no demo made it: the demo begins by removing its own. Take another cluster, or remove that namespace"
         );
     }
     kubectl.of(None).show(story, "get nodes")?;
@@ -191,7 +191,7 @@ pub(crate) fn manifest(image: &str) -> Result<String> {
 
 /// What an earlier demo left is removed: the story begins with nothing.
 fn fresh_namespace(story: &Story, kubectl: &Kubectl) -> Result<()> {
-    if namespace(kubectl)? == Namespace::Ours {
+    if namespace(kubectl)? != Namespace::Absent {
         story.progress("removing what an earlier demo left");
         kubectl.ask(&["delete", "namespace", NAMESPACE, "--timeout=120s"])?;
     }

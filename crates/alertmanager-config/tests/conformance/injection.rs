@@ -126,8 +126,9 @@ fn rendered_with(object: &Value, secret: &str) -> Option<Tree> {
     }))
     .unwrap();
     let config: AlertmanagerConfig = serde_json::from_value(object.clone()).unwrap();
-    let made = provision(&Request { alertmanager: &alertmanager, configs: &[config], assets: &assets(secret) })
-        .expect("a base is there");
+    let made =
+        provision(&Request { alertmanager: &alertmanager, configs: &[config], assets: &assets(secret) })
+            .expect("a base is there");
     made.rejected.is_empty().then(|| Tree::parse(&made.configuration).expect("what is written can be read"))
 }
 

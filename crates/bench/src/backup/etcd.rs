@@ -98,6 +98,10 @@ impl Etcd {
         u64::try_from(size).context("a size below nothing")
     }
 
+    pub(super) async fn stop(mut self) -> Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
     /// The CPU time that it has used.
     pub(super) fn cpu(&self) -> Result<Duration> {
         cpu_of(self.child.id().context("etcd has ended")?)

@@ -51,11 +51,13 @@ pub struct Recovery {
 
 /// When a revision was acknowledged, in their order.
 type Acknowledged = Arc<Mutex<Vec<(i64, Instant)>>>;
+/// How far behind the store was, whenever it was looked at.
+type Seen = Arc<Mutex<Vec<Duration>>>;
 
 pub(super) async fn measure(world: &World, size: Size) -> Result<Recovery> {
     let etcd = Etcd::start(&world.programs, &world.path("busy"), &[]).await?;
     let (mut with, mut without) = (Vec::new(), Vec::new());
-    let mut behind = Vec::new();
+    let seen = Seen::default();
     let (mut peak, mut capture_cpu) = (0, Duration::ZERO);
     for round in 0..ROUNDS {
         without.push(write(&etcd, size, &Acknowledged::default()).await?);
@@ -68,7 +70,7 @@ pub(super) async fn measure(world: &World, size: Size) -> Result<Recovery> {
         sleep(Duration::from_secs(2)).await;
         let acknowledged = Acknowledged::default();
         let cluster = etcd.client().await?.status().await?.cluster.to_string();
-        let looking = tokio::spawn(look(store, cluster, acknowledged.clone()));
+        let looking = tokio::spawn(look(store, cluster, acknowledged.clone(), seen.clone()));
         with.push(write(&etcd, size, &acknowledged).await?);
         looking.abort();
         if let Ok(Err(error)) = looking.await {
@@ -76,8 +78,8 @@ pub(super) async fn measure(world: &World, size: Size) -> Result<Recovery> {
         }
         capture_cpu = capture_cpu.max(cpu_of(capture.id().context("capture has ended")?)?);
         peak = peak.max(ours::stop(capture).await?);
-        behind.extend(std::mem::take(&mut *BEHIND.lock().unwrap_or_else(PoisonError::into_inner)));
     }
+    let mut behind = std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner));
     behind.sort_unstable();
     Ok(Recovery {
         without: better(without),
@@ -88,9 +90,6 @@ pub(super) async fn measure(world: &World, size: Size) -> Result<Recovery> {
         capture_cpu,
     })
 }
-
-/// What the look-outs of this process have seen.
-static BEHIND: Mutex<Vec<Duration>> = Mutex::new(Vec::new());
 
 /// Of two rounds, the one that others on the machine disturbed less.
 fn better(rounds: Vec<Cost>) -> Cost {
@@ -138,7 +137,7 @@ async fn put(client: Client, number: u32, acknowledged: Acknowledged) -> Result<
 }
 
 /// Looks at the newest chunk in the store again and again.
-async fn look(store: Store, cluster: String, acknowledged: Acknowledged) -> Result<()> {
+async fn look(store: Store, cluster: String, acknowledged: Acknowledged, seen: Seen) -> Result<()> {
     let shelf = Shelf { store: &store, cluster_uid: &cluster };
     loop {
         sleep(LOOK).await;
@@ -156,6 +155,6 @@ async fn look(store: Store, cluster: String, acknowledged: Acknowledged) -> Resu
             .map(|it| it.1)
             .min();
         let age = oldest.map_or(Duration::ZERO, |oldest| now - oldest);
-        BEHIND.lock().unwrap_or_else(PoisonError::into_inner).push(age);
+        seen.lock().unwrap_or_else(PoisonError::into_inner).push(age);
     }
 }

@@ -44,7 +44,14 @@ impl Progress {
     /// Of something else than bytes.
     pub(super) fn counting(what: &'static str, about: u64, amount: Amount) -> Self {
         let now = Instant::now();
-        Self { what, about, amount, is_terminal: io::stderr().is_terminal(), began: now, told: Mutex::new(now) }
+        Self {
+            what,
+            about,
+            amount,
+            is_terminal: io::stderr().is_terminal(),
+            began: now,
+            told: Mutex::new(now),
+        }
     }
 
     pub(super) fn at(&self, done: u64) {
@@ -106,9 +113,7 @@ impl Meter {
     /// What is served.
     pub(super) fn pages(meter: &Arc<Self>) -> Pages {
         let meter = meter.clone();
-        Arc::new(move |path| {
-            (path == "/progress").then(|| ("application/json", meter.figures().to_string()))
-        })
+        Arc::new(move |path| (path == "/progress").then(|| ("application/json", meter.figures().to_string())))
     }
 }
 

@@ -77,7 +77,9 @@ impl Keep {
 impl Prune {
     pub(super) async fn run(self) -> Result<()> {
         let Some(policy) = self.keep.policy() else {
-            bail!("nothing says what is to be kept: give at least one of --keep-last, --keep-hours, --keep-hourly, --keep-daily, --keep-weekly, --keep-monthly and --keep-yearly");
+            bail!(
+                "nothing says what is to be kept: give at least one of --keep-last, --keep-hours, --keep-hourly, --keep-daily, --keep-weekly, --keep-monthly and --keep-yearly"
+            );
         };
         let whose = Whose { cluster_uid: &self.cluster_uid, schedule: self.schedule.as_deref() };
         let gone = prune(&self.place.open()?, whose, &policy, Clock::system().now(), self.dry_run).await?;
@@ -148,7 +150,10 @@ impl Remove {
             let cluster = &manifest.cluster;
             bail!(
                 "{} is a backup of {}/{} with the UID {}, not {uid}: it stays",
-                self.id, cluster.namespace, cluster.name, cluster.uid
+                self.id,
+                cluster.namespace,
+                cluster.name,
+                cluster.uid
             );
         }
         let all = store.found().await?;

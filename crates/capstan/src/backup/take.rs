@@ -97,7 +97,9 @@ impl Take {
         match removed {
             // Another attempt would take no other backup: whoever started it reads the result.
             Err(error) if result.is_some() => output::complain(&error),
-            Err(error) => return Err(error.context("the backup is good, but older ones could not be removed")),
+            Err(error) => {
+                return Err(error.context("the backup is good, but older ones could not be removed"));
+            }
             Ok(_) => {}
         }
         Ok(())
@@ -110,7 +112,8 @@ impl Take {
             Some(address) => Some(serve::serve(address, Meter::pages(&meter)).await?),
         };
         if let Some(most) = self.jitter {
-            let seed = [self.id.as_deref(), self.cluster_uid.as_deref()].map(Option::unwrap_or_default).join(" ");
+            let seed =
+                [self.id.as_deref(), self.cluster_uid.as_deref()].map(Option::unwrap_or_default).join(" ");
             let pause = Duration::from_secs(jitter(&seed, most));
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
@@ -125,8 +128,7 @@ impl Take {
         let removed = match self.keep.policy() {
             None => Ok(0),
             Some(policy) => {
-                let whose =
-                    Whose { cluster_uid: &manifest.cluster.uid, schedule: self.schedule.as_deref() };
+                let whose = Whose { cluster_uid: &manifest.cluster.uid, schedule: self.schedule.as_deref() };
                 let now = Clock::system().now();
                 prune(&store, whose, &policy, now, false).await.map(|gone| gone.len())
             }
@@ -206,9 +208,8 @@ fn until<T>(
     stop: CancellationToken,
 ) -> impl Stream<Item = Result<T, String>> {
     let stopped = stop.clone();
-    let end = stream::once(async move { stopped.is_cancelled() }).filter_map(async |is_stopped| {
-        is_stopped.then(|| Err("this process was told to stop".to_owned()))
-    });
+    let end = stream::once(async move { stopped.is_cancelled() })
+        .filter_map(async |is_stopped| is_stopped.then(|| Err("this process was told to stop".to_owned())));
     chunks.take_until(stop.cancelled_owned()).chain(end)
 }
 
@@ -243,7 +244,8 @@ mod tests {
         stop.cancel();
         assert!(matches!(chunks.next().await, Some(Err(_))));
         assert_eq!(chunks.next().await, None);
-        let whole: Vec<_> = until(stream::iter([Ok::<u8, String>(1)]), CancellationToken::new()).collect().await;
+        let whole: Vec<_> =
+            until(stream::iter([Ok::<u8, String>(1)]), CancellationToken::new()).collect().await;
         assert_eq!(whole, [Ok(1)], "one that ended by itself has no error");
     }
 }

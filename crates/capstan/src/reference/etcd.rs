@@ -1,15 +1,16 @@
-//! docs/reference/etcd.md: every field, reason and alert of EtcdCluster, from the code that has them.
+//! docs/reference/etcd.md: every field, reason and alert of EtcdCluster and the kinds around it, from the code that has them.
 
 use std::fmt::Write as _;
 
 use etcd_core::Why;
 use etcd_operator::{
-    crd,
+    RestoreWhy, backup,
     monitoring::{ALERTS, Severity},
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray,
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
 };
+use kit::Reason as _;
 
 /// What is Kubernetes' own, and described in its documentation: named, not unfolded.
 const KUBERNETES_OWN: &[&str] = &[
@@ -25,7 +26,25 @@ const KUBERNETES_OWN: &[&str] = &[
 ];
 
 pub(super) fn page() -> String {
-    let definition = crd();
+    let kinds = etcd_types::definitions();
+    format!(
+        "# etcd: reference\n\nHow EtcdCluster is used is in [docs/etcd.md](../etcd.md), how backups are in [docs/etcd-backup.md](../etcd-backup.md); the operator's \
+         metrics are in [metrics.md](metrics.md).\n\n{}\
+         ## Reasons of conditions and events\n\nOf EtcdCluster:\n\n| reason | |\n|---|---|\n{}\n\
+         Of EtcdBackup and EtcdBackupSchedule:\n\n| reason | |\n|---|---|\n{}\n\
+         Of EtcdRestore:\n\n| reason | |\n|---|---|\n{}\n\
+         ## Alerts\n\n`deploy/monitoring/etcd-alerts.yaml` has them for all clusters, `spec.monitoring.prometheusRule` makes them for one.\n\n\
+         | alert | severity | after | |\n|---|---|---|---|\n{}",
+        kinds.iter().map(kind_page).collect::<String>(),
+        Why::ALL.iter().map(|why| reason(why.as_str(), why.meaning())).collect::<String>(),
+        backup::Why::ALL.iter().map(|why| reason(why.as_str(), why.meaning())).collect::<String>(),
+        RestoreWhy::ALL.iter().map(|why| reason(why.as_str(), why.meaning())).collect::<String>(),
+        alerts(),
+    )
+}
+
+/// The fields of one kind.
+fn kind_page(definition: &CustomResourceDefinition) -> String {
     let versions = definition.spec.versions.iter();
     let schema = versions.filter_map(|version| version.schema.as_ref()?.open_api_v3_schema.as_ref()).next();
     let mut rows = Vec::new();
@@ -34,19 +53,12 @@ pub(super) fn page() -> String {
             unfold(name, part, &mut rows);
         }
     }
-    let fields =
-        |of: &str| rows.iter().filter(|row| row.path.starts_with(of)).map(Row::line).collect::<String>();
+    let of = |part: &'static str| rows.iter().filter(move |row| row.path.starts_with(part));
     format!(
-        "# EtcdCluster: reference\n\nHow it is used is in [docs/etcd.md](../etcd.md); the operator's metrics are in [metrics.md](metrics.md).\n\n\
-         ## spec\n\n| field | type | default | |\n|---|---|---|---|\n{}\n\
-         ## status\n\n| field | type | |\n|---|---|---|\n{}\n\
-         ## Reasons of conditions and events\n\n| reason | |\n|---|---|\n{}\n\
-         ## Alerts\n\n`deploy/monitoring/etcd-alerts.yaml` has them for all clusters, `spec.monitoring.prometheusRule` makes them for one.\n\n\
-         | alert | severity | after | |\n|---|---|---|---|\n{}",
-        fields("spec."),
-        rows.iter().filter(|row| row.path.starts_with("status.")).map(Row::status_line).collect::<String>(),
-        reasons(),
-        alerts(),
+        "## {}\n\n| field | type | default | |\n|---|---|---|---|\n{}\n| field | type | |\n|---|---|---|\n{}\n",
+        definition.spec.names.kind,
+        of("spec.").map(Row::line).collect::<String>(),
+        of("status.").map(Row::status_line).collect::<String>(),
     )
 }
 
@@ -111,8 +123,8 @@ fn kind(field: &JSONSchemaProps, item: Option<&JSONSchemaProps>) -> String {
     }
 }
 
-fn reasons() -> String {
-    Why::ALL.iter().map(|why| format!("| `{}` | {} |\n", why.as_str(), one_line(why.meaning()))).collect()
+fn reason(word: &str, meaning: &str) -> String {
+    format!("| `{word}` | {} |\n", one_line(meaning))
 }
 
 fn alerts() -> String {
@@ -145,6 +157,8 @@ mod tests {
             "| `spec.pod.affinity` |",
             "| `status.members[].role` |",
             "| `QuorumLost` |",
+            "## EtcdBackupSchedule",
+            "| `spec.retention.keepLast` | integer |",
         ] {
             assert!(page.contains(part), "{part}\n{page}");
         }

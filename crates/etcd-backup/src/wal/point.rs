@@ -173,6 +173,7 @@ async fn along(
     }
     match point {
         Point::End | Point::Newest => Ok(reached),
+        Point::Time(wanted) if wanted == reached.time => Ok(reached),
         Point::Revision(_) | Point::Time(_) => {
             Err(Unreachable::TooLate { wanted: point.to_string(), id: id(), reached })
         }
@@ -196,7 +197,8 @@ fn within(chunk: &Chunk, reached: &mut Mark, point: Point) -> Option<Mark> {
     }
     reached.time = reached.time.max(chunk.header.until);
     match point {
-        Point::Time(wanted) if wanted <= reached.time => {
+        // In the same moment more may have come, in the next chunk.
+        Point::Time(wanted) if wanted < reached.time => {
             Some(Mark { revision: reached.revision, time: wanted })
         }
         _ => None,
@@ -234,7 +236,8 @@ mod tests {
     fn a_time_is_the_last_revision_that_had_come_by_then() {
         assert_eq!(asked(Point::Time(at(43))), (Some(43), 43));
         assert_eq!(asked(Point::Time(at(39))), (Some(39), 39));
-        assert_eq!(asked(Point::Time(at(50))), (Some(49), 49));
-        assert_eq!(asked(Point::Time(at(51))), (None, 49));
+        assert_eq!(asked(Point::Time(at(49))), (Some(49), 49));
+        // In the moment in which it ends, the next one may have more.
+        assert_eq!(asked(Point::Time(at(50))), (None, 49));
     }
 }

@@ -116,8 +116,12 @@ async fn what_the_policy_does_not_want_goes_manifest_first() {
     let first = gone.first().unwrap();
     fs::remove_file(_directory.path().join(&first.id).join("manifest.json")).unwrap();
     let entries = catalogue::list(&store).await.unwrap();
-    let rest =
-        catalogue::superfluous(&entries, whose("uid-1"), &Policy::default(), machine_time(&entries) + 48.hours());
+    let rest = catalogue::superfluous(
+        &entries,
+        whose("uid-1"),
+        &Policy::default(),
+        machine_time(&entries) + 48.hours(),
+    );
     assert_eq!(rest.len(), 1);
     store.remove(rest.first().unwrap()).await.unwrap();
     assert_eq!(listed(&store).await.len(), 2);

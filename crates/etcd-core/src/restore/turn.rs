@@ -132,6 +132,9 @@ fn next_stage(case: &Case<'_>, record: &Record) -> Option<Stage> {
         Stage::Preparing if withdrawn => Some(Stage::Failed { why: gave_up() }),
         Stage::Preparing => match seed {
             Some(WorkState::Failed(why)) if record.is_in_place() => Some(Stage::Failed { why: why.clone() }),
+            Some(WorkState::Done(_)) if record.is_in_place() && lost(case, record) => {
+                Some(Stage::Failed { why: format!("{} has lost its volume", case.name(record.seed)) })
+            }
             Some(WorkState::Done(_)) if !record.is_in_place() => Some(Stage::Starting),
             Some(WorkState::Done(_)) => match safety(case) {
                 Safety::There => Some(Stage::Stopping),
@@ -206,6 +209,9 @@ fn does_not_come(case: &Case<'_>, record: &Record) -> Option<String> {
         return None;
     }
     let name = case.name(record.seed);
+    if lost(case, record) {
+        return Some(format!("{name} has lost its volume"));
+    }
     let pod = case.members.get(&record.seed).and_then(|seen| seen.objects.pod.as_ref());
     if pod.is_some_and(|pod| pod.restarts >= ENDS && !pod.ready) {
         return Some(format!("{name} does not start on the restored data: {}", seed_state(case, record)));
@@ -214,6 +220,11 @@ fn does_not_come(case: &Case<'_>, record: &Record) -> Option<String> {
     let patience = SignedDuration::try_from(case.wanted.remediation.replace_after).unwrap_or_default();
     let waited = case.now.duration_since(known.step_started_at.0);
     (waited > patience).then(|| format!("{name} did not serve in time: {}", seed_state(case, record)))
+}
+
+/// Whether what was brought is gone.
+fn lost(case: &Case<'_>, record: &Record) -> bool {
+    case.members.get(&record.seed).is_none_or(|seen| seen.objects.claim.is_none())
 }
 
 /// Whether the seed is gone, and everybody who was is to be started.

@@ -24,7 +24,7 @@ pub(crate) fn claims(case: &Case<'_>) -> Vec<ClaimWish> {
     let mut wishes = Vec::new();
     let record = active(case);
     if let Some(record) = record.filter(|record| matches!(record.stage, Stage::Preparing | Stage::Stopping)) {
-        let first = case.picture.work.seeds.get(&record.seed).is_none();
+        let first = !case.picture.work.seeds.contains_key(&record.seed);
         wishes.push(ClaimWish {
             create: first && record.stage == Stage::Preparing,
             seed: Some(record.uid.clone()),

@@ -71,7 +71,8 @@ async fn carry_out(cx: &Context, world: &World, step: &Step, fresh: &[StatefulSe
             Ok(Took::InKubernetes)
         }
         Step::DeleteBackup { uid, .. } => {
-            let live = world.live.upgrade_backup.as_ref().filter(|live| live.meta().uid.as_ref() == Some(uid));
+            let live =
+                world.live.upgrade_backup.as_ref().filter(|live| live.meta().uid.as_ref() == Some(uid));
             let live = live.ok_or_else(|| stale::<EtcdBackup>(&world.cluster))?;
             cx.delete(&**live).await?;
             Ok(Took::InKubernetes)

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use etcd_core::Version;
 use etcd_types::{BackupStore, Capture, EtcdBackup, EtcdBackupSchedule, EtcdCluster, Retention};
+use jiff::Timestamp;
 use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy},
@@ -15,7 +16,6 @@ use k8s_openapi::{
     },
     apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::ObjectMeta},
 };
-use jiff::Timestamp;
 use kit::{owned, parts, run, secure};
 use kube::ResourceExt as _;
 
@@ -31,6 +31,8 @@ const FINAL: [i32; 1] = [77];
 const USER: i64 = 65532;
 /// Long enough for an operator that was away to see how it ended. A backup that is taken again finds itself.
 const KEPT_SECONDS: i32 = 24 * 60 * 60;
+/// How long one attempt to remove what is stored may take.
+const REMOVAL: Duration = Duration::from_secs(30 * 60);
 /// Where a container leaves its last words.
 const RESULT: &str = "/dev/termination-log";
 /// A member's database twice: as a snapshot, and restored.
@@ -115,7 +117,7 @@ pub(super) fn remove(backup: &EtcdBackup, image: &str, account: String) -> Job {
     pod.service_account_name = Some(place.account.unwrap_or(account));
     let spec = JobSpec {
         ttl_seconds_after_finished: Some(3600),
-        ..job(&who, Work::Remove, pod, Duration::from_secs(600))
+        ..job(&who, Work::Remove, pod, REMOVAL)
     };
     let name = format!("{}-delete", who.name);
     Job { metadata: who.meta(name, Work::Remove), spec: Some(spec), status: None }
@@ -160,7 +162,8 @@ pub(super) fn verify(
     };
     let initial = format!("verify={peer}");
     let data = format!("{WORK}/data");
-    let mut restore = words(["etcdutl", "snapshot", "restore", &file, "--name", "verify", "--data-dir", &data]);
+    let mut restore =
+        words(["etcdutl", "snapshot", "restore", &file, "--name", "verify", "--data-dir", &data]);
     restore.extend(words(["--initial-cluster", &initial, "--initial-advertise-peer-urls", peer]));
     let mut serve = words(["etcd", "--name", "verify", "--data-dir", &data, "--log-level", "warn"]);
     serve.extend(words(["--listen-client-urls", client, "--advertise-client-urls", client]));
@@ -168,11 +171,7 @@ pub(super) fn verify(
     serve.extend(words(["--initial-cluster", &initial]));
     let mut sidecar = etcd("etcd", serve);
     sidecar.restart_policy = Some("Always".to_owned());
-    let compare = capstan(
-        Work::Verify.word(),
-        "verify",
-        words(["--restored", client, "--result", RESULT]),
-    );
+    let compare = capstan(Work::Verify.word(), "verify", words(["--restored", client, "--result", RESULT]));
     let mut volumes = place.volumes.clone();
     let empty = Some(EmptyDirVolumeSource::default());
     volumes.push(Volume { name: "work".to_owned(), empty_dir: empty, ..Volume::default() });
@@ -212,7 +211,8 @@ pub(super) fn cron_job(
 ) -> CronJob {
     let who = For::of(schedule, names::SCHEDULE, &schedule.spec.cluster_name);
     let spec = scheduled(schedule, source, image, timing, timing.jitter);
-    let mut cron = run::cron_job(who.meta(who.name.clone(), Work::Take), schedule.spec.schedule.clone(), spec);
+    let mut cron =
+        run::cron_job(who.meta(who.name.clone(), Work::Take), schedule.spec.schedule.clone(), spec);
     cron.spec.time_zone = Some(schedule.spec.time_zone.clone());
     cron.spec.concurrency_policy = Some(format!("{:?}", schedule.spec.concurrency_policy));
     cron.spec.starting_deadline_seconds = i64::try_from(timing.starting_deadline.as_secs()).ok();
@@ -258,7 +258,8 @@ fn scheduled(
     let mut arguments = take_arguments(&place, source, &id);
     arguments.extend(words(["--schedule", &who.name]));
     arguments.extend(keep(&schedule.spec.retention));
-    arguments.extend(jitter.into_iter().flat_map(|jitter| words(["--jitter", &jitter.as_secs().to_string()])));
+    arguments
+        .extend(jitter.into_iter().flat_map(|jitter| words(["--jitter", &jitter.as_secs().to_string()])));
     if schedule.spec.verify_by_restore {
         arguments.push("--hash".to_owned());
     }
@@ -341,7 +342,13 @@ fn take_arguments(place: &Place, source: &Source, id: &str) -> Vec<String> {
 }
 
 /// A pod that runs `capstan backup <arguments>`, with as few rights as possible.
-fn worker(place: &Place, source: Option<&Source>, image: &str, work: Work, arguments: Vec<String>) -> PodSpec {
+fn worker(
+    place: &Place,
+    source: Option<&Source>,
+    image: &str,
+    work: Work,
+    arguments: Vec<String>,
+) -> PodSpec {
     let tls = source.and_then(|source| source.tls.as_deref());
     let container = Container {
         command: Some(words(["capstan", "backup"])),

@@ -101,8 +101,8 @@ pub(super) fn sentence(words: &str) -> String {
     let error = error.unwrap_or(words).trim();
     match error {
         "" => "it left no word".to_owned(),
-        "DeadlineExceeded" | "Job was active longer than specified deadline" => {
-            "it took longer than spec.deadline allows".to_owned()
+        error if error.contains("Job was active longer than specified deadline") => {
+            "it took longer than it may".to_owned()
         }
         error => error.to_owned(),
     }
@@ -151,7 +151,7 @@ mod tests {
         let cases = [
             (r#"{"error":"s3://b: no such bucket"}"#, "s3://b: no such bucket"),
             ("BackoffLimitExceeded", "BackoffLimitExceeded"),
-            ("Job was active longer than specified deadline", "it took longer than spec.deadline allows"),
+            ("DeadlineExceeded: Job was active longer than specified deadline", "it took longer than it may"),
             ("", "it left no word"),
         ];
         for (words, expected) in cases {

@@ -18,7 +18,10 @@ pub const FAMILIES: [(&str, &str); 10] = [
     ),
     ("capstan_etcd_schedule_last_duration_milliseconds", "How long it took"),
     ("capstan_etcd_schedule_last_bytes", "The size of the database that it holds"),
-    ("capstan_etcd_schedule_missed", "Backups that should have been there since the last good one, and are not"),
+    (
+        "capstan_etcd_schedule_missed",
+        "Backups that should have been there since the last good one, and are not",
+    ),
     ("capstan_etcd_schedule_failures", "Attempts that came to nothing, as far as the operator has seen them"),
     ("capstan_etcd_schedule_suspended", "1 while no backups are wanted"),
     ("capstan_etcd_schedule_verified", "1 if the newest backup was restored and found right, 0 if not"),
@@ -59,10 +62,7 @@ impl Measured {
         let last = status.last_success.as_ref();
         let figures = [
             ("capstan_etcd_schedule_last_success_timestamp_seconds", last.map(|last| last.at.0.as_second())),
-            (
-                "capstan_etcd_schedule_last_duration_milliseconds",
-                last.and_then(|last| last.milliseconds),
-            ),
+            ("capstan_etcd_schedule_last_duration_milliseconds", last.and_then(|last| last.milliseconds)),
             ("capstan_etcd_schedule_last_bytes", last.and_then(|last| last.bytes)),
             ("capstan_etcd_schedule_missed", Some(status.missed.unwrap_or_default())),
             ("capstan_etcd_schedule_suspended", Some(suspended.into())),
@@ -105,11 +105,7 @@ mod tests {
             Measured::register(&metrics, "capstan_etcd_schedule_"),
         );
         let key = Key::new("prod", "nightly");
-        backups.show_backup(
-            &key,
-            "db",
-            &serde_json::from_value(json!({"phase": "Failed"})).unwrap(),
-        );
+        backups.show_backup(&key, "db", &serde_json::from_value(json!({"phase": "Failed"})).unwrap());
         let status = json!({"missed": 2, "lastSuccess": {"at": "2026-01-01T00:00:00Z", "milliseconds": 7}});
         schedules.show_schedule(&key, "db", false, &serde_json::from_value(status).unwrap());
         schedules.failed(&key, "db");

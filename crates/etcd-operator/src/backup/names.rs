@@ -54,11 +54,7 @@ pub(super) struct For<'a> {
 }
 
 impl<'a> For<'a> {
-    pub(super) fn of(
-        owner: &impl Resource<DynamicType = ()>,
-        label: &'static str,
-        cluster: &'a str,
-    ) -> Self {
+    pub(super) fn of(owner: &impl Resource<DynamicType = ()>, label: &'static str, cluster: &'a str) -> Self {
         Self {
             namespace: owner.namespace(),
             name: owner.name_any(),

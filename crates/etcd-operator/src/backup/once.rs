@@ -13,9 +13,7 @@ use k8s_openapi::api::{
     batch::v1::Job,
     core::v1::{Pod, Secret, ServiceAccount},
 };
-use kit::{
-    Acted, Change, Context, Key, Manager, Outcome, Reconciler, Result, Slim, Store, access::Access,
-};
+use kit::{Acted, Change, Context, Key, Manager, Outcome, Reconciler, Result, Slim, Store, access::Access};
 use kube::ResourceExt as _;
 use serde_json::Value;
 
@@ -70,7 +68,8 @@ fn of_cluster(
     let backups = backups.clone();
     move |change| {
         let near = backups.in_namespace(change.key.namespace());
-        let waits = near.iter().filter(|it| it.spec.cluster_name == change.key.name() && !decide::is_over(it));
+        let waits =
+            near.iter().filter(|it| it.spec.cluster_name == change.key.name() && !decide::is_over(it));
         waits.map(|it| Key::of(&**it)).collect()
     }
 }
@@ -140,7 +139,10 @@ impl Reconciler for EtcdBackups {
         match act::act(cx, &*world.backup, &plan.tasks).await {
             // A namespace that goes lets no Job in: what is stored stays, and the namespace must not wait for us.
             Err(error) if error.is_of_terminating_namespace() && world.is_going() => {
-                tracing::warn!(backup = world.backup.name_any(), "its namespace goes: what it has stored stays");
+                tracing::warn!(
+                    backup = world.backup.name_any(),
+                    "its namespace goes: what it has stored stays"
+                );
                 cx.remove_finalizer(&*world.backup, names::FINALIZER).await.map(drop)
             }
             done => done,
@@ -186,8 +188,8 @@ impl World {
 
     /// The Job that does this, of whichever EtcdBackup of this name.
     fn job(&self, work: names::Work) -> Option<&Arc<Job>> {
-        self.jobs.iter().find(|job| {
-            job.labels().get(names::COMPONENT).is_some_and(|component| component == work.word())
-        })
+        self.jobs
+            .iter()
+            .find(|job| job.labels().get(names::COMPONENT).is_some_and(|component| component == work.word()))
     }
 }

@@ -21,7 +21,8 @@ kit::reasons! {
         NotVerified,
         /// What was stored is gone, as spec.deletionPolicy asks for.
         Removed,
-        /// What was stored could not be removed; the message says why. Set spec.deletionPolicy to Retain to let the object go.
+        /// What was stored could not be removed; the message says why. It is tried again; set spec.deletionPolicy to Retain to let the
+        /// object go.
         NotRemoved,
         /// Backups come at their times.
         OnTime,

@@ -93,9 +93,7 @@ fn of_account(
     schedules: &Store<EtcdBackupSchedule>,
 ) -> impl Fn(&Change<'_, ServiceAccount>) -> Vec<Key> + Send + Sync + 'static {
     let schedules = schedules.clone();
-    move |change| {
-        near(&schedules, change, |it| names::account(&it.spec.cluster_name) == change.key.name())
-    }
+    move |change| near(&schedules, change, |it| names::account(&it.spec.cluster_name) == change.key.name())
 }
 
 /// Whose cluster has changed in what a Job must know of it.

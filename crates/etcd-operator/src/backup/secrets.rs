@@ -103,11 +103,15 @@ fn judge(
     there: Option<&BTreeSet<String>>,
 ) -> Option<Refusal> {
     let Some(there) = there else {
-        return Some(Refusal::new(field, format!("there is no Secret {secret} in the namespace {namespace}. Create it")));
+        return Some(Refusal::new(
+            field,
+            format!("there is no Secret {secret} in the namespace {namespace}. Create it"),
+        ));
     };
     let missing: Vec<&str> = keys.iter().copied().filter(|key| !there.contains(*key)).collect();
-    (!missing.is_empty())
-        .then(|| Refusal::new(field, format!("the Secret {secret} has no key {}. Add it", missing.join(", no key "))))
+    (!missing.is_empty()).then(|| {
+        Refusal::new(field, format!("the Secret {secret} has no key {}. Add it", missing.join(", no key ")))
+    })
 }
 
 #[cfg(test)]
@@ -118,9 +122,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_by_field_secret_and_key() {
-        let store: BackupStore = serde_json::from_value(json!({"url": "s3://b", "credentials": {"name": "c"},
+        let store: BackupStore =
+            serde_json::from_value(json!({"url": "s3://b", "credentials": {"name": "c"},
             "encryption": {"name": "k", "key": "aes"}}))
-        .unwrap();
+            .unwrap();
         let needed = needed(&store);
         let fields: Vec<_> = needed.iter().map(|it| (it.field, it.secret, it.keys.clone())).collect();
         assert_eq!(

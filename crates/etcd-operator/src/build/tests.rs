@@ -458,6 +458,15 @@ fn the_network_policy_lets_in_members_clients_and_the_operator() {
               podSelector:
                 matchLabels:
                   app.kubernetes.io/name: capstan
+            - podSelector:
+                matchExpressions:
+                - key: app.kubernetes.io/name
+                  operator: In
+                  values:
+                  - etcd-backup
+                  - etcd-restore
+                matchLabels:
+                  etcd.capstan.dev/cluster: db
             ports:
             - port: 2379
               protocol: TCP

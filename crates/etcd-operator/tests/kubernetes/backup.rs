@@ -55,8 +55,10 @@ async fn schedule(world: &World, spec: Value) {
     let mut all = json!({"clusterName": "db", "schedule": "* * * * *", "store": store(), "deadline": "2m"});
     all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
     world
-        .create_object::<EtcdBackupSchedule>(json!({"apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdBackupSchedule",
-            "metadata": {"name": "often"}, "spec": all}))
+        .create_object::<EtcdBackupSchedule>(
+            json!({"apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdBackupSchedule",
+            "metadata": {"name": "often"}, "spec": all}),
+        )
         .await;
 }
 
@@ -66,7 +68,8 @@ async fn until_schedule(
     is: impl Fn(&EtcdBackupScheduleStatus) -> bool,
 ) -> EtcdBackupScheduleStatus {
     until(&format!("the schedule {what}"), LONG, async || {
-        let schedule = world.api::<EtcdBackupSchedule>().get("often").await.map_err(|error| error.to_string())?;
+        let schedule =
+            world.api::<EtcdBackupSchedule>().get("often").await.map_err(|error| error.to_string())?;
         let status = schedule.status.unwrap_or_default();
         when(is(&status), status)
     })
@@ -76,7 +79,16 @@ async fn until_schedule(
 /// The ids in the store, as the command line shows them: from a pod, with the image that the Jobs have.
 async fn stored(world: &World) -> Vec<String> {
     let name = format!("look-{}", fastrand::u32(..));
-    let arguments = ["ls", "s3://example-backup/etcd", "--server", "http://s3:9000", "--credentials", "/credentials", "--output", "json"];
+    let arguments = [
+        "ls",
+        "s3://example-backup/etcd",
+        "--server",
+        "http://s3:9000",
+        "--credentials",
+        "/credentials",
+        "--output",
+        "json",
+    ];
     world
         .create_object::<Pod>(json!({"metadata": {"name": name}, "spec": {
             "restartPolicy": "Never", "automountServiceAccountToken": false,
@@ -94,8 +106,12 @@ async fn stored(world: &World) -> Vec<String> {
     .await;
     let text = world.api::<Pod>().logs(&name, &LogParams::default()).await.unwrap();
     let listed: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    let mut ids: Vec<String> =
-        listed.as_array().unwrap().iter().filter_map(|entry| Some(entry["id"].as_str()?.to_owned())).collect();
+    let mut ids: Vec<String> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|entry| Some(entry["id"].as_str()?.to_owned()))
+        .collect();
     ids.sort();
     ids
 }
@@ -244,7 +260,9 @@ async fn a_job_that_is_killed_is_run_again_and_stores_one_backup() {
         ask(world, "now", json!({"clusterName": "db", "store": store()})).await;
         let running = async || {
             let pods = world.list::<Pod>("etcd.capstan.dev/backup=now").await;
-            let pod = pods.into_iter().find(|pod| pod.status.as_ref().and_then(|it| it.phase.as_deref()) == Some("Running"));
+            let pod = pods
+                .into_iter()
+                .find(|pod| pod.status.as_ref().and_then(|it| it.phase.as_deref()) == Some("Running"));
             pod.ok_or_else(|| "none runs".to_owned())
         };
         let pod = until("its pod runs", PATIENCE, running).await;

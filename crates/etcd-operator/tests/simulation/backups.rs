@@ -6,7 +6,7 @@ use etcd_types::{EtcdBackup, EtcdBackupSchedule};
 use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use simulation::{Injected, Run, Scenario, etcd::TROUBLE};
+use simulation::{Injected, Run, Scenario};
 
 use crate::{
     campaign::demand_nothing,
@@ -206,7 +206,10 @@ fn a_store_that_cannot_be_used_fails_it_with_what_the_store_said_and_nothing_els
             .step("back it up", |client| back_up(client, json!({}))),
     );
     assert_eq!(left(&run, BACKUP, "/status/phase"), "Failed");
-    assert_eq!(left(&run, BACKUP, "/status/message"), "s3://backups: cannot list: no such bucket. Is it right?");
+    assert_eq!(
+        left(&run, BACKUP, "/status/message"),
+        "s3://backups: cannot list: no such bucket. Is it right?"
+    );
     assert_eq!(run.comings_and_goings["jobs.batch default/before"], (1, 0), "it is not tried for ever");
 }
 
@@ -231,7 +234,10 @@ fn a_schedule_goes_on_without_the_operator_and_keeps_what_it_should() {
             .scenario("operator-gone")
             .step("create the cluster", |client| create(client, spec(1)))
             .step("schedule", |client| {
-                schedule(client, json!({"schedule": "*/10 * * * *", "retention": {"keepLast": 2}, "deadline": "5m"}))
+                schedule(
+                    client,
+                    json!({"schedule": "*/10 * * * *", "retention": {"keepLast": 2}, "deadline": "5m"}),
+                )
             })
             .step("the operator sees nothing for an hour", move |_| {
                 let stage = away.clone();

@@ -27,7 +27,7 @@ pub(crate) static GIVEN: Story = Story::new("given", given);
 pub(crate) static ROOM: Story = Story::new("room", room);
 pub(crate) static BACKED_UP: Story = Story::new("backed-up", backed_up);
 
-pub(crate) static ALL: [&Story; 13] = [
+pub(crate) static ALL: [&Story; 14] = [
     &SCALING,
     &LOSSES,
     &UPGRADE,
@@ -36,6 +36,7 @@ pub(crate) static ALL: [&Story; 13] = [
     &RECREATED,
     &REPLACED,
     &GIVEN,
+    &BACKED_UP,
     &crate::restores::RECOVERED,
     &crate::restores::RESTORED,
     &crate::backups::ONCE,
@@ -135,14 +136,15 @@ fn room() -> Scenario {
         .step("give them more room", move |client| edit(client, more.clone()))
 }
 
+/// Twice to the same version: the backup of the first time does not count for the second.
 fn backed_up() -> Scenario {
     const STORE: &str = "s3://backups/db";
-    let spec = json!({"size": 3, "version": "3.5.35", "updateStrategy": {"backup": {"url": STORE}}});
+    let spec = json!({"size": 1, "version": "3.6.15", "updateStrategy": {"backup": {"url": STORE}}});
     let stage = Stage::default();
     let (hanging, answering) = (stage.clone(), stage.clone());
     stage
         .scenario("backed-up")
-        .step("create three of 3.5", move |client| create(client, spec.clone()))
+        .step("create one of 3.6.15", move |client| create(client, spec.clone()))
         .step("upgrade, and the store hangs", move |client| {
             hanging.trouble(STORE, Some("hangs"));
             edit(client, json!({"version": "3.6.16"}))
@@ -153,6 +155,8 @@ fn backed_up() -> Scenario {
             answering.trouble(STORE, None);
             async { Ok(()) }
         })
+        .step("go back", |client| edit(client, json!({"version": "3.6.15"})))
+        .step("upgrade once more", |client| edit(client, json!({"version": "3.6.16"})))
 }
 
 fn bad_upgrade() -> Scenario {

@@ -68,7 +68,8 @@ async fn what_is_written_is_read_back_also_when_it_goes_in_parts() {
             "{key} is one object"
         );
     }
-    assert_eq!(bucket.keys("shop", "l").await.unwrap(), ["shop/large", "shop/small"]);
+    assert_eq!(bucket.keys("shop", "l").await.unwrap(), ["shop/small"]);
+    assert_eq!(bucket.keys("shop", "").await.unwrap(), ["shop/empty", "shop/large", "shop/small"]);
 }
 
 #[tokio::test]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::SecretKeySelector;
-use prometheus_types::validity::client::{
-    check_authorization, check_oauth2, check_proxy, check_safe_authorization,
-};
 use prometheus_types::auth::{Authorization, AzureAd, BasicAuth, OAuth2, SafeAuthorization, SigV4};
 use prometheus_types::http::ProxyConfig;
 use prometheus_types::tls::{SafeTlsConfig, TlsConfig};
+use prometheus_types::validity::client::{
+    check_authorization, check_oauth2, check_proxy, check_safe_authorization,
+};
 use rendering::Assets;
 use tls_assets::TlsAssets;
 

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use conformance::{Tool, tools};
 use prometheus_config::{Additional, Checker, Options, Rejected, Renderer, Selected, Workload};
-use prometheus_types::{PodMonitor, Probe, Prometheus, PrometheusAgent, ScrapeConfig, ServiceMonitor};
+use prometheus_types::{Prometheus, PrometheusAgent};
 use rendering::Assets;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -25,7 +25,8 @@ const REFUSED: &[(&str, &str, &str)] = &[];
 fn promtool_takes_every_field_of_every_kind() {
     run(|version| {
         let mut texts = Texts::default();
-        for kind in ["Prometheus", "PrometheusAgent", "ServiceMonitor", "PodMonitor", "Probe", "ScrapeConfig"] {
+        for kind in ["Prometheus", "PrometheusAgent", "ServiceMonitor", "PodMonitor", "Probe", "ScrapeConfig"]
+        {
             let mut refusals: BTreeMap<String, Vec<Rejected>> = BTreeMap::new();
             for (at, without) in WITHOUT.iter().enumerate() {
                 for (field, spec) in specs(kind, without) {
@@ -38,7 +39,8 @@ fn promtool_takes_every_field_of_every_kind() {
             }
             // In the newest version every field can be used; older ones refuse some.
             if version.starts_with("3.15") {
-                for (field, refused) in refusals.iter().filter(|(_, refused)| refused.len() == WITHOUT.len()) {
+                for (field, refused) in refusals.iter().filter(|(_, refused)| refused.len() == WITHOUT.len())
+                {
                     let expected = REFUSED.iter().any(|(of, name, _)| *of == kind && name == field);
                     assert!(expected, "{kind} {field} is always refused: {}", refused[0]);
                 }
@@ -57,7 +59,9 @@ fn promtool_takes_the_answers_to_recorded_cases() {
     let cases = conformance::read(&data.join("prometheus")).unwrap();
     let cases: Vec<_> = cases
         .into_iter()
-        .filter(|case| case.note.is_none() && ["prometheus-config", "agent-config"].contains(&case.area.as_str()))
+        .filter(|case| {
+            case.note.is_none() && ["prometheus-config", "agent-config"].contains(&case.area.as_str())
+        })
         .filter(|case| case.name.starts_with("generated/") || case.name.starts_with("version-matrix/"))
         .collect();
     run(|version| {
@@ -97,7 +101,9 @@ impl Texts {
 fn run(made_for: impl Fn(&str) -> Texts) {
     let tools = tools("CAPSTAN_PROMTOOL");
     if tools.is_empty() {
-        println!("SKIPPED, NOTHING WAS TESTED: CAPSTAN_PROMTOOL names no program, such as 3.15.0=/path/promtool");
+        println!(
+            "SKIPPED, NOTHING WAS TESTED: CAPSTAN_PROMTOOL names no program, such as 3.15.0=/path/promtool"
+        );
     }
     for tool in tools {
         let made = made_for(&tool.version);
@@ -114,7 +120,8 @@ fn check(tool: &Tool, made: Texts) -> Vec<String> {
     let mut texts = made.texts;
     for (_, text) in &mut texts {
         for file in files_below(text, CERTIFICATES) {
-            std::fs::write(directory.join(&file), made.files.get(&file).map_or(&b"x"[..], Vec::as_slice)).unwrap();
+            std::fs::write(directory.join(&file), made.files.get(&file).map_or(&b"x"[..], Vec::as_slice))
+                .unwrap();
         }
         *text = text.replace(CERTIFICATES, &root);
     }
@@ -125,8 +132,11 @@ fn check(tool: &Tool, made: Texts) -> Vec<String> {
 
 /// The names of files below a directory that a document mentions.
 fn files_below(text: &str, directory: &str) -> Vec<String> {
-    let after = text.split(&format!("{directory}/")).skip(1);
-    after.map(|rest| rest.split(['\n', '"', '\'']).next().unwrap_or_default().to_owned()).collect()
+    let prefix = format!("{directory}/");
+    text.split(&prefix)
+        .skip(1)
+        .map(|rest| rest.split(['\n', '"', '\'']).next().unwrap_or_default().to_owned())
+        .collect()
 }
 
 /// The configuration of an object, alone but for the workload that selects it.
@@ -138,7 +148,8 @@ fn rendered(
 ) -> Result<(String, BTreeMap<String, Vec<u8>>), Rejected> {
     let workload_spec = if kind.starts_with("Prometheus") { spec.clone() } else { json!({}) };
     let mut prometheus: Prometheus = object(&workload_spec);
-    let mut agent: PrometheusAgent = object(&if kind == "PrometheusAgent" { workload_spec } else { json!({}) });
+    let mut agent: PrometheusAgent =
+        object(&if kind == "PrometheusAgent" { workload_spec } else { json!({}) });
     for common in [&mut prometheus.spec.common, &mut agent.spec.common] {
         common.pod.version = version.to_owned();
         if common.scrape_interval.is_empty() {
@@ -164,8 +175,12 @@ fn rendered(
         probes: probe.iter().collect(),
         scrape_configs: config.iter().collect(),
     };
-    let options =
-        Options { endpoint_slices: true, topology_sharding: true, shard_retention_policy: true, ..Options::default() };
+    let options = Options {
+        endpoint_slices: true,
+        topology_sharding: true,
+        shard_retention_policy: true,
+        ..Options::default()
+    };
     let mut renderer = Renderer::new();
     let document = renderer.render(workload, options, &selected, assets, &Additional::default());
     Ok((document.map_err(|error| unusable(error.to_string()))?.text(), files))

@@ -5,10 +5,43 @@ use serde_json::{Map, Value, json};
 
 /// What cannot stand beside something else; each set leaves out all but one of a kind.
 pub(crate) const WITHOUT: &[&[&str]] = &[
-    &["authorization", "oauth2", "bearerTokenSecret", "proxyFromEnvironment", "ingress", "managedIdentity", "sdk"],
-    &["basicAuth", "oauth2", "proxyUrl", "noProxy", "bearerTokenSecret", "staticConfig", "oauth", "workloadIdentity"],
-    &["basicAuth", "authorization", "bearerTokenSecret", "proxyFromEnvironment", "managedIdentity", "oauth", "sdk"],
-    &["basicAuth", "authorization", "oauth2", "proxyFromEnvironment", "managedIdentity", "oauth", "workloadIdentity"],
+    &[
+        "authorization",
+        "oauth2",
+        "bearerTokenSecret",
+        "proxyFromEnvironment",
+        "ingress",
+        "managedIdentity",
+        "sdk",
+    ],
+    &[
+        "basicAuth",
+        "oauth2",
+        "proxyUrl",
+        "noProxy",
+        "bearerTokenSecret",
+        "staticConfig",
+        "oauth",
+        "workloadIdentity",
+    ],
+    &[
+        "basicAuth",
+        "authorization",
+        "bearerTokenSecret",
+        "proxyFromEnvironment",
+        "managedIdentity",
+        "oauth",
+        "sdk",
+    ],
+    &[
+        "basicAuth",
+        "authorization",
+        "oauth2",
+        "proxyFromEnvironment",
+        "managedIdentity",
+        "oauth",
+        "workloadIdentity",
+    ],
 ];
 
 /// Where the field is in a list, the list's items are varied and not the list.
@@ -24,7 +57,9 @@ pub(crate) fn specs(kind: &str, without: &[&str]) -> Vec<(String, Value)> {
     for (field, below) in fields(schema).filter(|(field, _)| !without.contains(&field.as_str())) {
         let base = required(schema, without);
         if LISTS.contains(&field.as_str()) {
-            for (inner, deep) in fields(&below["items"]).filter(|(inner, _)| !without.contains(&inner.as_str())) {
+            for (inner, deep) in
+                fields(&below["items"]).filter(|(inner, _)| !without.contains(&inner.as_str()))
+            {
                 let mut item = required(&below["items"], without);
                 item.insert(inner.clone(), example(inner, deep, without));
                 let mut spec = base.clone();
@@ -69,7 +104,8 @@ fn example(name: &str, schema: &Value, without: &[&str]) -> Value {
         _ if schema["x-kubernetes-int-or-string"] == true => json!(if name == "port" { 9090 } else { 1 }),
         Some("object") if properties["secret"].is_object() => json!({"secret": {"name": "s", "key": "text"}}),
         Some("object") if properties.is_object() => {
-            let inner = fields(schema).filter(|(name, _)| !without.contains(&name.as_str()) && *name != "keySecret");
+            let inner =
+                fields(schema).filter(|(name, _)| !without.contains(&name.as_str()) && *name != "keySecret");
             inner.map(|(name, schema)| (name.clone(), example(name, schema, without))).collect()
         }
         Some("object") => json!({"text": example("", &schema["additionalProperties"], without)}),

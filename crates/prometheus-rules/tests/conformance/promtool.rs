@@ -16,7 +16,9 @@ const RECORDED: (u32, u32) = (3, 14);
 fn promtool_takes_our_rule_files() {
     let tools = tools("CAPSTAN_PROMTOOL");
     if tools.is_empty() {
-        println!("SKIPPED, NOTHING WAS TESTED: CAPSTAN_PROMTOOL names no program, such as 3.15.0=/path/promtool");
+        println!(
+            "SKIPPED, NOTHING WAS TESTED: CAPSTAN_PROMTOOL names no program, such as 3.15.0=/path/promtool"
+        );
     }
     for tool in tools {
         let mut inputs = vec![("every field".to_owned(), every_field())];

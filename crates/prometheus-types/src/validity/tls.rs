@@ -1,8 +1,8 @@
 //! What a TLS configuration must be, whatever the material it refers to.
 
-use k8s_openapi::api::core::v1::SecretKeySelector;
 use crate::auth::SecretOrConfigMap;
 use crate::tls::{SafeTlsConfig, TlsConfig, WebTlsConfig};
+use k8s_openapi::api::core::v1::SecretKeySelector;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTls {

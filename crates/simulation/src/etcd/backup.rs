@@ -2,7 +2,7 @@
 
 use etcd_api::MemberId;
 use k8s_openapi::api::core::v1::{Container, Pod};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     Etcd,
@@ -21,7 +21,9 @@ impl Etcd {
         let job = pod.metadata.owner_references.iter().flatten().next().map(|owner| owner.name.clone());
         let mut words = words(spec.containers.first()?);
         // As the kubelet does with an environment variable that has the Job's name.
-        words.iter_mut().for_each(|word| *word = word.replace("$(JOB_NAME)", job.as_deref().unwrap_or_default()));
+        words
+            .iter_mut()
+            .for_each(|word| *word = word.replace("$(JOB_NAME)", job.as_deref().unwrap_or_default()));
         let [program, group, command, ..] = words.as_slice() else { return None };
         if !program.ends_with("capstan") || group != "backup" {
             return None;
@@ -74,7 +76,7 @@ pub const TROUBLE: &str = "trouble";
 /// What is wrong with the store of these words, if something is.
 fn trouble(words: &[String], volumes: &Volumes) -> Option<Outcome> {
     let trouble = volumes.read(OUTSIDE, store(words)).remove(TROUBLE)?;
-    let (code, error) = trouble.split_once(' ').unwrap_or(("75", &trouble));
+    let (code, error) = trouble.split_once(' ').unwrap_or(("", &trouble));
     Some(match code.parse() {
         Ok(code) => Outcome::Exit { code, message: json!({ "error": error }).to_string() },
         Err(_) => Outcome::NotReady(trouble),
@@ -87,10 +89,11 @@ fn take(words: &[String], volumes: &Volumes) -> Outcome {
         return trouble;
     }
     let manifest = manifest(words);
-    let id = manifest["id"].as_str().unwrap_or_default().to_owned();
+    let said = |path| manifest.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (id, uid) = (said("/id"), said("/cluster/uid"));
     let kept = after(words, "--keep-last").and_then(|count| count.parse::<usize>().ok());
     let removed = volumes.change(OUTSIDE, store(words), |store| {
-        store.entry(id).or_insert_with(|| manifest["cluster"]["uid"].to_string());
+        store.entry(id).or_insert(uid);
         let superfluous = kept.map_or(0, |kept| store.len().saturating_sub(kept.max(1)));
         let gone: Vec<String> = store.keys().take(superfluous).cloned().collect();
         gone.iter().for_each(|id| drop(store.remove(id)));

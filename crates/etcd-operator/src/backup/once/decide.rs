@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use etcd_core::text;
 use etcd_types::{BackupDeletionPolicy, BackupPhase, EtcdBackup, EtcdBackupStatus};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::{api::batch::v1::Job, apimachinery::pkg::apis::meta::v1::Time};
 use kit::{Run, owned, pods};
 use kube::ResourceExt as _;
@@ -27,6 +27,8 @@ use crate::backup::{
 
 /// How often a running pod is asked how far it is.
 const LOOK: Duration = Duration::from_secs(2);
+/// When a removal that failed is tried again.
+const RETRY: SignedDuration = SignedDuration::from_mins(5);
 /// When to look at what no event may tell.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -62,6 +64,12 @@ pub(super) fn decide(world: &World, now: Timestamp) -> Plan {
         _ => {}
     }
     plan
+}
+
+fn failed_at(job: &Job) -> Option<Timestamp> {
+    let mut conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let failed = conditions.find(|it| it.type_ == "Failed" && it.status == "True")?;
+    failed.last_transition_time.as_ref().map(|at| at.0)
 }
 
 struct Case<'a> {
@@ -108,15 +116,21 @@ impl Case<'_> {
                 Some(BackupPhase::Completed) => Why::Stored,
                 _ => Why::BackupFailed,
             };
-            let status = EtcdBackupStatus { observed_generation: self.backup().metadata.generation, ..before };
+            let status =
+                EtcdBackupStatus { observed_generation: self.backup().metadata.generation, ..before };
             return Plan { tasks: Vec::new(), status, refused: Vec::new(), why, wake: None };
         }
         let (uid, job) = (self.world.uid(), self.world.job(Work::Take));
         match job {
             None => self.begin(),
-            Some(job) if !names::is_for(&**job, &uid, Work::Take) || job.metadata.deletion_timestamp.is_some() => {
+            Some(job)
+                if !names::is_for(&**job, &uid, Work::Take) || job.metadata.deletion_timestamp.is_some() =>
+            {
                 let message = format!("the Job {} of an earlier attempt is still there", job.name_any());
-                Plan { wake: Some((SOON, "the end of an earlier Job")), ..self.pending(Why::Running, message) }
+                Plan {
+                    wake: Some((SOON, "the end of an earlier Job")),
+                    ..self.pending(Why::Running, message)
+                }
             }
             Some(job) => self.taken(job),
         }
@@ -134,7 +148,8 @@ impl Case<'_> {
     fn begin(&self) -> Plan {
         let (world, spec) = (self.world, &self.backup().spec);
         let Some(deadline) = text::duration(&spec.deadline) else {
-            let refusal = Refusal::new("spec.deadline", format!("{:?} is no time such as 30m", spec.deadline));
+            let refusal =
+                Refusal::new("spec.deadline", format!("{:?} is no time such as 30m", spec.deadline));
             return self.refused(vec![refusal]);
         };
         let Some(cluster) = &world.cluster else {
@@ -190,7 +205,10 @@ impl Case<'_> {
                     if self.backup().spec.verify_by_restore { self.verified(plan) } else { plan }
                 }
                 // The pods' cache may be behind that of Jobs.
-                None if pods.iter().any(|pod| pods::is_of_job(pod, &job.name_any()) && pods::may_write(pod)) => {
+                None if pods
+                    .iter()
+                    .any(|pod| pods::is_of_job(pod, &job.name_any()) && pods::may_write(pod)) =>
+                {
                     Plan { wake: Some((SOON, "the last words of its pod")), ..self.running(job) }
                 }
                 // Its words were lost. Taken again, it finds itself in the store, and says them again.
@@ -241,7 +259,9 @@ impl Case<'_> {
             let deadline = text::duration(&self.backup().spec.deadline);
             let version = stored.status.etcd_version.as_deref().and_then(|version| version.parse().ok());
             let (Some(source), Some(deadline), Some(etcd_version)) = (source, deadline, version) else {
-                return waits("it is stored, and is to be restored and compared when its cluster is there again");
+                return waits(
+                    "it is stored, and is to be restored and compared when its cluster is there again",
+                );
             };
             let who = For::of(self.backup(), names::BACKUP, &self.backup().spec.cluster_name);
             let is = build::Stored { id: stored.status.id.as_deref().unwrap_or_default(), etcd_version };
@@ -316,11 +336,15 @@ impl Case<'_> {
             Run::Running(_) => plan.status.message = Some("what it has stored is being removed".to_owned()),
             Run::Succeeded(_) => plan.tasks.push(Task::LetGo),
             Run::Failed { message, .. } => {
+                let ago = failed_at(job).map_or(RETRY, |at| self.now.duration_since(at));
+                match Duration::try_from(RETRY - ago) {
+                    Ok(rest) if !rest.is_zero() => plan.wake = Some((rest, "another attempt to remove it")),
+                    _ => plan.tasks.push(Task::Stop(job.clone())),
+                }
                 plan.why = Why::NotRemoved;
                 plan.status.message = Some(format!(
-                    "what it has stored could not be removed: {}. Delete the Job {} to try again, or set spec.deletionPolicy to Retain",
+                    "what it has stored could not be removed: {}. It is tried again every 5 minutes; set spec.deletionPolicy to Retain to let the object go without that",
                     ended::sentence(&message),
-                    job.name_any()
                 ));
             }
         }

@@ -21,7 +21,8 @@ pub(super) async fn report(
     let mut status = plan.status.clone();
     if let Acted::Failed(error) = &acted {
         // What could not be begun has not begun.
-        (status.phase, status.started_at) = (before.phase.or(Some(BackupPhase::Pending)), before.started_at.clone());
+        (status.phase, status.started_at) =
+            (before.phase.or(Some(BackupPhase::Pending)), before.started_at.clone());
         status.cluster_uid = before.cluster_uid.clone();
         status.message = Some(format!("{}; it is tried again", chain(error)));
     }

@@ -61,7 +61,8 @@ impl World {
         let job = json!({"metadata": {"name": name, "namespace": "prod", "uid": name, "labels": labels}, "spec": {"template": {}},
             "status": {"conditions": conditions, "completionTime": "2026-01-01T00:10:00Z"}});
         self.jobs.push(Arc::new(serde_json::from_value(job).unwrap()));
-        let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": true});
+        let owner =
+            json!({"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": true});
         let pod = pod.map(|(code, words)| {
             json!({"metadata": {"name": "p", "namespace": "prod", "ownerReferences": [owner]}, "status": {"phase": "Succeeded", "containerStatuses": [
                 {"name": "take", "image": "", "imageID": "", "ready": false, "restartCount": 0,
@@ -106,7 +107,10 @@ fn it_begins_when_cluster_and_secrets_are_there() {
     check(&world(&json!({})), &expect!["Running (Running): its Job begins [account db-backup, run before]"]);
     let mut alone = world(&json!({}));
     alone.cluster = None;
-    check(&alone, &expect!["Pending (NoCluster): spec.clusterName: there is no EtcdCluster db in this namespace []"]);
+    check(
+        &alone,
+        &expect!["Pending (NoCluster): spec.clusterName: there is no EtcdCluster db in this namespace []"],
+    );
     let mut unborn = world(&json!({}));
     Arc::make_mut(unborn.cluster.as_mut().unwrap()).status = None;
     check(&unborn, &expect!["Pending (NoCluster): the EtcdCluster db does not serve yet []"]);
@@ -121,12 +125,16 @@ fn an_identity_of_the_users_needs_none_of_ours() {
     let plan = plan(&world);
     let [Task::Run(job)] = plan.tasks.as_slice() else { panic!("{:?}", plan.tasks) };
     let pod = job.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
-    assert_eq!((pod.service_account_name.as_deref(), pod.automount_service_account_token), (Some("mine"), None));
+    assert_eq!(
+        (pod.service_account_name.as_deref(), pod.automount_service_account_token),
+        (Some("mine"), None)
+    );
 }
 
 #[test]
 fn what_a_job_gets_is_what_it_needs_and_no_more() {
-    let plan = plan(&world(&json!({"store": {"url": "s3://b/p", "credentials": {"name": "c"}}, "deadline": "30m"})));
+    let plan =
+        plan(&world(&json!({"store": {"url": "s3://b/p", "credentials": {"name": "c"}}, "deadline": "30m"})));
     let Some(Task::Run(job)) = plan.tasks.last() else { panic!("{:?}", plan.tasks) };
     let spec = job.spec.as_ref().unwrap();
     let pod = spec.template.spec.as_ref().unwrap();
@@ -136,25 +144,43 @@ fn what_a_job_gets_is_what_it_needs_and_no_more() {
         "take s3://b/p --credentials /credentials --id before-u-backup --endpoints https://db-client.prod.svc:2379 --cluster db \
          --cluster-namespace prod --cluster-uid u-cluster --tls /tls --progress 0.0.0.0:8081 --result /dev/termination-log"
     );
-    assert_eq!((pod.automount_service_account_token, spec.active_deadline_seconds), (Some(false), Some(1800)));
+    assert_eq!(
+        (pod.automount_service_account_token, spec.active_deadline_seconds),
+        (Some(false), Some(1800))
+    );
     let security = container.security_context.as_ref().unwrap();
-    assert_eq!((security.read_only_root_filesystem, security.allow_privilege_escalation), (Some(true), Some(false)));
+    assert_eq!(
+        (security.read_only_root_filesystem, security.allow_privilege_escalation),
+        (Some(true), Some(false))
+    );
     let volumes: Vec<&str> = pod.volumes.iter().flatten().map(|volume| volume.name.as_str()).collect();
     assert_eq!(volumes, ["credentials", "tls"]);
     let selected = crate::names::selector("db");
     let labels = spec.template.metadata.as_ref().unwrap().labels.as_ref().unwrap();
-    assert!(!selected.iter().all(|(label, value)| labels.get(label) == Some(value)), "no Service sends clients here");
+    assert!(
+        !selected.iter().all(|(label, value)| labels.get(label) == Some(value)),
+        "no Service sends clients here"
+    );
 }
 
 #[test]
 fn a_job_that_is_done_completes_it_and_one_that_failed_fails_it() {
-    let begun = || world(&json!({})).status(json!({"phase": "Running", "startedAt": "2026-01-01T00:00:00Z", "clusterUID": "u-cluster"}));
+    let begun = || {
+        world(&json!({})).status(
+            json!({"phase": "Running", "startedAt": "2026-01-01T00:00:00Z", "clusterUID": "u-cluster"}),
+        )
+    };
     let whole = begun().with_job("before", "take", done(), Some((0, TAKEN)));
     check(&whole, &expect!["Completed (Stored): stored, read back and found whole []"]);
     let status = plan(&whole).status;
     assert_eq!((status.revision, status.stored_bytes), (Some(40), Some(77)));
     assert_eq!(status.location.as_deref(), Some("s3://backups/of/db/before-u-backup"));
-    let broken = begun().with_job("before", "take", failed(), Some((77, r#"{"error":"s3://backups: no such bucket"}"#)));
+    let broken = begun().with_job(
+        "before",
+        "take",
+        failed(),
+        Some((77, r#"{"error":"s3://backups: no such bucket"}"#)),
+    );
     check(&broken, &expect!["Failed (BackupFailed): s3://backups: no such bucket []"]);
 }
 
@@ -162,8 +188,14 @@ fn a_job_that_is_done_completes_it_and_one_that_failed_fails_it() {
 #[test]
 fn one_whose_words_are_lost_is_asked_again_and_finds_itself() {
     let lost = world(&json!({})).with_job("before", "take", done(), None);
-    check(&lost, &expect!["Running (Running): its Job is done, but what it said is lost: it is asked again [stop before]"]);
-    let gone = world(&json!({})).status(json!({"phase": "Running", "startedAt": "2026-01-01T00:00:00Z", "clusterUID": "u-cluster"}));
+    check(
+        &lost,
+        &expect![
+            "Running (Running): its Job is done, but what it said is lost: it is asked again [stop before]"
+        ],
+    );
+    let gone = world(&json!({}))
+        .status(json!({"phase": "Running", "startedAt": "2026-01-01T00:00:00Z", "clusterUID": "u-cluster"}));
     check(&gone, &expect!["Running (Running): its Job begins [account db-backup, run before]"]);
 }
 
@@ -186,24 +218,46 @@ fn a_backup_is_of_the_cluster_that_it_began_with() {
 
 #[test]
 fn the_job_of_an_earlier_backup_of_this_name_is_not_taken_for_this_ones() {
-    let world = world(&json!({})).with_job("before", "take", done(), Some((0, TAKEN))).meta(|meta| meta.uid = Some("u-new".into()));
+    let world = world(&json!({}))
+        .with_job("before", "take", done(), Some((0, TAKEN)))
+        .meta(|meta| meta.uid = Some("u-new".into()));
     check(&world, &expect!["Pending (Running): the Job before of an earlier attempt is still there []"]);
 }
 
 #[test]
 fn it_is_complete_when_it_was_restored_if_that_is_asked_for() {
-    let asked = || world(&json!({"verifyByRestore": true})).with_job("before", "take", done(), Some((0, TAKEN)));
-    check(&asked(), &expect!["Running (Running): it is stored, and is being restored and compared [run before-verify]"]);
-    let good = asked().with_job("before-verify", "verify", done(), Some((0, r#"{"verified":true,"by":"HashKV","revision":40}"#)));
+    let asked =
+        || world(&json!({"verifyByRestore": true})).with_job("before", "take", done(), Some((0, TAKEN)));
+    check(
+        &asked(),
+        &expect!["Running (Running): it is stored, and is being restored and compared [run before-verify]"],
+    );
+    let good = asked().with_job(
+        "before-verify",
+        "verify",
+        done(),
+        Some((0, r#"{"verified":true,"by":"HashKV","revision":40}"#)),
+    );
     check(&good, &expect!["Completed (Stored): stored, read back, restored and compared []"]);
-    let bad = asked().with_job("before-verify", "verify", failed(), Some((77, r#"{"verified":false,"error":"the hash differs"}"#)));
-    check(&bad, &expect!["Failed (NotVerified): it is stored, but restoring it went wrong: the hash differs []"]);
+    let bad = asked().with_job(
+        "before-verify",
+        "verify",
+        failed(),
+        Some((77, r#"{"verified":false,"error":"the hash differs"}"#)),
+    );
+    check(
+        &bad,
+        &expect!["Failed (NotVerified): it is stored, but restoring it went wrong: the hash differs []"],
+    );
 }
 
 #[test]
 fn a_finalizer_is_there_exactly_when_something_has_to_go() {
     let delete = json!({"deletionPolicy": "Delete"});
-    check(&world(&delete), &expect!["Running (Running): its Job begins [hold, account db-backup, run before]"]);
+    check(
+        &world(&delete),
+        &expect!["Running (Running): its Job begins [hold, account db-backup, run before]"],
+    );
     let kept = world(&json!({})).meta(|meta| meta.finalizers = Some(vec![names::FINALIZER.to_owned()]));
     check(&kept, &expect!["Running (Running): its Job begins [let go, account db-backup, run before]"]);
 }
@@ -213,10 +267,22 @@ fn what_is_stored_goes_before_the_object_does() {
     let started = json!({"phase": "Running", "startedAt": "2026-01-01T00:00:00Z"});
     let deleted = || world(&json!({"deletionPolicy": "Delete"})).status(started.clone()).going();
     check(&world(&json!({"deletionPolicy": "Delete"})).going(), &expect![" (Removed):  [let go]"]);
-    check(&deleted().with_job("before", "take", json!([]), None), &expect!["Running (Removed):  [stop before]"]);
+    check(
+        &deleted().with_job("before", "take", json!([]), None),
+        &expect!["Running (Removed):  [stop before]"],
+    );
     check(&deleted(), &expect!["Running (Removed): what it has stored is being removed [run before-delete]"]);
-    check(&deleted().with_job("before-delete", "remove", done(), None), &expect!["Running (Removed):  [let go]"]);
-    let stuck = deleted().with_job("before-delete", "remove", failed(), Some((77, r#"{"error":"access denied"}"#)));
-    check(&stuck, &expect!["Running (NotRemoved): what it has stored could not be removed: access denied. Delete the Job before-delete to try again, or set spec.deletionPolicy to Retain []"]);
+    check(
+        &deleted().with_job("before-delete", "remove", done(), None),
+        &expect!["Running (Removed):  [let go]"],
+    );
+    let stuck =
+        deleted().with_job("before-delete", "remove", failed(), Some((77, r#"{"error":"access denied"}"#)));
+    check(
+        &stuck,
+        &expect![
+            "Running (NotRemoved): what it has stored could not be removed: access denied. It is tried again every 5 minutes; set spec.deletionPolicy to Retain to let the object go without that [stop before-delete]"
+        ],
+    );
     check(&world(&json!({})).status(started.clone()).going(), &expect!["Running (Removed):  [let go]"]);
 }

@@ -138,7 +138,10 @@ fn read(world: &World) -> (Option<Read>, Vec<Refusal>) {
     if let (Some(Some(jitter)), Some(deadline)) = (jitter, deadline)
         && jitter >= deadline
     {
-        let why = format!("it is not shorter than spec.deadline, {}: no time is left to take a backup", spec.deadline);
+        let why = format!(
+            "it is not shorter than spec.deadline, {}: no time is left to take a backup",
+            spec.deadline
+        );
         refused.push(Refusal::new("spec.jitter", why));
     }
     let times = Times::parse(&spec.schedule);
@@ -149,7 +152,8 @@ fn read(world: &World) -> (Option<Read>, Vec<Refusal>) {
         refused.push(Refusal::new("spec.timeZone", why));
     }
     let read = (|| {
-        let timing = Timing { jitter: jitter.flatten(), starting_deadline: starting_deadline?, deadline: deadline? };
+        let timing =
+            Timing { jitter: jitter.flatten(), starting_deadline: starting_deadline?, deadline: deadline? };
         Some(Read { times: times.ok()?, zone: zone?, timing })
     })();
     (read, refused)
@@ -169,7 +173,8 @@ fn is_gap(world: &World) -> bool {
 
 /// Not again while one runs, nor soon after one that helped nothing.
 fn may_try(history: &History, now: Timestamp) -> bool {
-    let last = [history.last_success.as_ref().map(|it| it.at.0), history.last_failure.as_ref().map(|it| it.at.0)];
+    let last =
+        [history.last_success.as_ref().map(|it| it.at.0), history.last_failure.as_ref().map(|it| it.at.0)];
     let last = last.into_iter().flatten().max();
     history.running.is_none() && last.is_none_or(|last| now.duration_since(last) > GAP_PAUSE)
 }
@@ -177,7 +182,9 @@ fn may_try(history: &History, now: Timestamp) -> bool {
 fn objects(world: &World, read: &Read, source: &Source, history: &History, now: Timestamp) -> Vec<Task> {
     let (schedule, image) = (&*world.schedule, &*world.image);
     let mut tasks = Vec::new();
-    if let Some(cluster) = world.cluster.as_ref().filter(|_| schedule.spec.store.service_account_name.is_none()) {
+    if let Some(cluster) =
+        world.cluster.as_ref().filter(|_| schedule.spec.store.service_account_name.is_none())
+    {
         tasks.push(Task::Account(Box::new(build::account(cluster)), world.account.clone()));
     }
     let cron = build::cron_job(schedule, source, image, &read.timing, schedule.spec.suspend);
@@ -194,7 +201,8 @@ fn objects(world: &World, read: &Read, source: &Source, history: &History, now: 
         tasks.push(Task::Run(Box::new(build::after_gap(schedule, source, image, &read.timing, now))));
     }
     // Once: what came of it is on record from then on.
-    let untried = history.last_success.is_none() && history.last_failure.is_none() && history.running.is_none();
+    let untried =
+        history.last_success.is_none() && history.last_failure.is_none() && history.running.is_none();
     let gone_by = world.jobs(Work::Take).next().is_some();
     if schedule.spec.immediate && !schedule.spec.suspend && untried && !gone_by {
         tasks.push(Task::Run(Box::new(build::first(schedule, source, image, &read.timing))));

@@ -45,7 +45,11 @@ fn events(before: &EtcdBackupScheduleStatus, plan: &Plan) -> Vec<Event> {
         && let Some(last) = &status.last_success
     {
         let id = last.id.as_deref().unwrap_or("a backup");
-        events.push(Event::normal(Why::Stored, "Backup", format!("{id} is stored, read back and found whole")));
+        events.push(Event::normal(
+            Why::Stored,
+            "Backup",
+            format!("{id} is stored, read back and found whole"),
+        ));
     }
     if before.last_failure != status.last_failure
         && let Some(last) = &status.last_failure

@@ -9,7 +9,8 @@ use crate::backup::act::Task;
 const TAKEN: &str = r#"{"manifest":{"id":"nightly-1-u-sched","etcdVersion":"3.6.16","cluster":{"id":"8e9e","uid":"u-cluster"},"revision":{"atLeast":40},"database":{"bytes":1024,"sha256":"ab"},"stored":{"bytes":77}},"milliseconds":5,"removed":1}"#;
 
 fn world(spec: &Value) -> World {
-    let mut all = json!({"clusterName": "db", "schedule": "0 3 * * *", "store": {"url": "s3://backups/of/db"}});
+    let mut all =
+        json!({"clusterName": "db", "schedule": "0 3 * * *", "store": {"url": "s3://backups/of/db"}});
     all.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
     let schedule = serde_json::from_value(json!({
         "apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdBackupSchedule",
@@ -46,7 +47,8 @@ impl World {
         let job = json!({"metadata": {"name": name, "namespace": "prod", "uid": name, "labels": labels, "creationTimestamp": created},
             "spec": {"template": {}}, "status": {"conditions": conditions, "completionTime": completed}});
         self.jobs.push(Arc::new(serde_json::from_value(job).unwrap()));
-        let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": true});
+        let owner =
+            json!({"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name, "controller": true});
         let code = i32::from(how != "Complete");
         let pod = json!({"metadata": {"name": name, "namespace": "prod", "ownerReferences": [owner]}, "status": {"phase": "Succeeded", "containerStatuses": [
             {"name": "take", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": {"terminated": {"exitCode": code, "message": words}}}]}});
@@ -84,24 +86,50 @@ fn check(world: &World, now: &str, expected: &Expect) {
 
 #[test]
 fn it_becomes_a_cron_job_in_its_time_zone() {
-    let world = world(&json!({"timeZone": "Europe/Berlin", "jitter": "5m", "retention": {"keepLast": 3, "keepWithin": "72h", "weekly": 4}}));
-    check(&world, "2026-01-01T01:00:00Z", &expect!["Active, missed 0, next 2026-01-01T02:00:00Z: there has been no backup yet [account db-backup, schedule nightly]"]);
+    let world = world(
+        &json!({"timeZone": "Europe/Berlin", "jitter": "5m", "retention": {"keepLast": 3, "keepWithin": "72h", "weekly": 4}}),
+    );
+    check(
+        &world,
+        "2026-01-01T01:00:00Z",
+        &expect![
+            "Active, missed 0, next 2026-01-01T02:00:00Z: there has been no backup yet [account db-backup, schedule nightly]"
+        ],
+    );
     let plan = plan(&world, "2026-01-01T01:00:00Z");
     let Some(Task::Schedule(cron, _)) = plan.tasks.last() else { panic!("{:?}", plan.tasks) };
-    assert_eq!((cron.spec.time_zone.as_deref(), cron.spec.concurrency_policy.as_deref()), (Some("Europe/Berlin"), Some("Forbid")));
+    assert_eq!(
+        (cron.spec.time_zone.as_deref(), cron.spec.concurrency_policy.as_deref()),
+        (Some("Europe/Berlin"), Some("Forbid"))
+    );
     let pod = cron.spec.job_template.spec.as_ref().unwrap().template.spec.clone().unwrap();
     let arguments = pod.containers.first().unwrap().args.clone().unwrap().join(" ");
     assert!(arguments.contains("--id $(JOB_NAME)-u-schedu "), "{arguments}");
-    assert!(arguments.ends_with("--schedule nightly --keep-last 3 --keep-hours 72 --keep-weekly 4 --jitter 300"), "{arguments}");
+    assert!(
+        arguments.ends_with("--schedule nightly --keep-last 3 --keep-hours 72 --keep-weekly 4 --jitter 300"),
+        "{arguments}"
+    );
 }
 
 #[test]
 fn a_field_that_cannot_be_carried_out_is_named_and_what_was_made_stays() {
     let bad = world(&json!({"schedule": "61 * * * *", "timeZone": "Mars/Olympus", "deadline": "0s"}));
-    check(&bad, "2026-01-01T01:00:00Z", &expect![[r#"Pending, missed 0, next never: spec.deadline: "0s" is no time such as 30m. spec.schedule: "61" is no minute: 0 to 59, for example 0 or */2. spec.timeZone: "Mars/Olympus" is no time zone such as Europe/Berlin []"#]]);
+    check(
+        &bad,
+        "2026-01-01T01:00:00Z",
+        &expect![[
+            r#"Pending, missed 0, next never: spec.deadline: "0s" is no time such as 30m. spec.schedule: "61" is no minute: 0 to 59, for example 0 or */2. spec.timeZone: "Mars/Olympus" is no time zone such as Europe/Berlin []"#
+        ]],
+    );
     let mut poor = world(&json!({}));
     poor.missing = vec![Refusal::new("spec.store.credentials", "there is no Secret c")];
-    check(&poor, "2026-01-01T01:00:00Z", &expect!["Pending, missed 0, next 2026-01-01T03:00:00Z: spec.store.credentials: there is no Secret c []"]);
+    check(
+        &poor,
+        "2026-01-01T01:00:00Z",
+        &expect![
+            "Pending, missed 0, next 2026-01-01T03:00:00Z: spec.store.credentials: there is no Secret c []"
+        ],
+    );
     let long = world(&json!({"jitter": "2h"}));
     assert_eq!(plan(&long, "2026-01-01T01:00:00Z").refused.first().unwrap().field, "spec.jitter");
 }
@@ -109,52 +137,114 @@ fn a_field_that_cannot_be_carried_out_is_named_and_what_was_made_stays() {
 #[test]
 fn without_its_cluster_no_backup_begins() {
     let mut alone = world(&json!({}));
-    alone.cron = Some(Arc::new(serde_json::from_value(json!({"metadata": {"name": "nightly"}, "spec": {"schedule": "0 3 * * *", "jobTemplate": {}}})).unwrap()));
+    alone.cron = Some(Arc::new(
+        serde_json::from_value(
+            json!({"metadata": {"name": "nightly"}, "spec": {"schedule": "0 3 * * *", "jobTemplate": {}}}),
+        )
+        .unwrap(),
+    ));
     alone.cluster = None;
-    check(&alone, "2026-01-01T01:00:00Z", &expect!["Pending, missed 0, next 2026-01-01T03:00:00Z: spec.clusterName: there is no EtcdCluster db in this namespace: no backup begins until there is. What was set before stays in force [unschedule nightly]"]);
+    check(
+        &alone,
+        "2026-01-01T01:00:00Z",
+        &expect![
+            "Pending, missed 0, next 2026-01-01T03:00:00Z: spec.clusterName: there is no EtcdCluster db in this namespace: no backup begins until there is. What was set before stays in force [unschedule nightly]"
+        ],
+    );
 }
 
 #[test]
 fn the_first_one_is_made_at_once_and_only_once_if_that_is_asked_for() {
     let asked = || world(&json!({"immediate": true}));
-    check(&asked(), "2026-01-01T01:00:00Z", &expect!["Active, missed 0, next 2026-01-01T03:00:00Z: there has been no backup yet [account db-backup, schedule nightly, run nightly-first-u-schedu]"]);
+    check(
+        &asked(),
+        "2026-01-01T01:00:00Z",
+        &expect![
+            "Active, missed 0, next 2026-01-01T03:00:00Z: there has been no backup yet [account db-backup, schedule nightly, run nightly-first-u-schedu]"
+        ],
+    );
     let running = asked().job("nightly-first-u-schedu", "2026-01-01T01:00:00Z", "", "");
-    check(&running, "2026-01-01T01:00:05Z", &expect!["Running, missed 0, next 2026-01-01T03:00:00Z: the Job nightly-first-u-schedu takes a backup [account db-backup, schedule nightly]"]);
+    check(
+        &running,
+        "2026-01-01T01:00:05Z",
+        &expect![
+            "Running, missed 0, next 2026-01-01T03:00:00Z: the Job nightly-first-u-schedu takes a backup [account db-backup, schedule nightly]"
+        ],
+    );
     let mut known = asked();
-    Arc::make_mut(&mut known.schedule).status = serde_json::from_value(json!({"lastSuccess": {"at": "2026-01-01T01:00:00Z"}})).unwrap();
-    check(&known, "2026-01-01T02:00:00Z", &expect!["Active, missed 0, next 2026-01-01T03:00:00Z: the last one is of 2026-01-01T01:00:00Z [account db-backup, schedule nightly]"]);
+    Arc::make_mut(&mut known.schedule).status =
+        serde_json::from_value(json!({"lastSuccess": {"at": "2026-01-01T01:00:00Z"}})).unwrap();
+    check(
+        &known,
+        "2026-01-01T02:00:00Z",
+        &expect![
+            "Active, missed 0, next 2026-01-01T03:00:00Z: the last one is of 2026-01-01T01:00:00Z [account db-backup, schedule nightly]"
+        ],
+    );
 }
 
 #[test]
 fn what_jobs_came_to_is_on_record_after_they_are_gone() {
-    let world = world(&json!({}))
-        .job("nightly-1", "2026-01-01T03:00:05Z", "Complete", TAKEN)
-        .job("nightly-2", "2026-01-02T03:00:05Z", "Failed", r#"{"error":"no such bucket"}"#);
-    check(&world, "2026-01-02T03:10:00Z", &expect!["Failing, missed 0, next 2026-01-03T03:00:00Z: nightly-2: no such bucket [account db-backup, schedule nightly]"]);
+    let world = world(&json!({})).job("nightly-1", "2026-01-01T03:00:05Z", "Complete", TAKEN).job(
+        "nightly-2",
+        "2026-01-02T03:00:05Z",
+        "Failed",
+        r#"{"error":"no such bucket"}"#,
+    );
+    check(
+        &world,
+        "2026-01-02T03:10:00Z",
+        &expect![
+            "Failing, missed 0, next 2026-01-03T03:00:00Z: nightly-2: no such bucket [account db-backup, schedule nightly]"
+        ],
+    );
     let status = plan(&world, "2026-01-02T03:10:00Z").status;
     assert_eq!(status.last_success.as_ref().unwrap().id.as_deref(), Some("nightly-1-u-sched"));
     let mut later = self::world(&json!({}));
     Arc::make_mut(&mut later.schedule).status = Some(status.clone());
     let remembered = plan(&later, "2026-01-02T03:11:00Z").status;
-    assert_eq!((remembered.last_success, remembered.last_failure), (status.last_success, status.last_failure));
+    assert_eq!(
+        (remembered.last_success, remembered.last_failure),
+        (status.last_success, status.last_failure)
+    );
 }
 
 #[test]
 fn backups_that_do_not_come_are_counted() {
     let world = world(&json!({}));
-    check(&world, "2026-01-03T04:00:00Z", &expect!["Failing, missed 3, next 2026-01-04T03:00:00Z: 3 backups should have been there by now and are not; there has never been one [account db-backup, schedule nightly]"]);
+    check(
+        &world,
+        "2026-01-03T04:00:00Z",
+        &expect![
+            "Failing, missed 3, next 2026-01-04T03:00:00Z: 3 backups should have been there by now and are not; there has never been one [account db-backup, schedule nightly]"
+        ],
+    );
     let suspended = self::world(&json!({"suspend": true}));
-    check(&suspended, "2026-01-03T04:00:00Z", &expect!["Suspended, missed 0, next never: spec.suspend is set: no more backups begin [account db-backup, schedule nightly]"]);
+    check(
+        &suspended,
+        "2026-01-03T04:00:00Z",
+        &expect![
+            "Suspended, missed 0, next never: spec.suspend is set: no more backups begin [account db-backup, schedule nightly]"
+        ],
+    );
 }
 
 #[test]
 fn the_newest_is_restored_and_compared_if_that_is_asked_for() {
-    let world = world(&json!({"verifyByRestore": true})).job("nightly-1", "2026-01-01T03:00:05Z", "Complete", TAKEN);
-    check(&world, "2026-01-01T03:10:00Z", &expect!["Active, missed 0, next 2026-01-02T03:00:00Z: the last one is of 2026-01-01T03:00:05Z [account db-backup, schedule nightly, run nightly-1-u-sched-verify]"]);
+    let world =
+        world(&json!({"verifyByRestore": true})).job("nightly-1", "2026-01-01T03:00:05Z", "Complete", TAKEN);
+    check(
+        &world,
+        "2026-01-01T03:10:00Z",
+        &expect![
+            "Active, missed 0, next 2026-01-02T03:00:00Z: the last one is of 2026-01-01T03:00:05Z [account db-backup, schedule nightly, run nightly-1-u-sched-verify]"
+        ],
+    );
     let plan = plan(&world, "2026-01-01T03:10:00Z");
     let Some(Task::Run(job)) = plan.tasks.last() else { panic!("{:?}", plan.tasks) };
     let pod = job.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
-    let images: Vec<&str> = pod.init_containers.iter().flatten().filter_map(|it| it.image.as_deref()).collect();
+    let images: Vec<&str> =
+        pod.init_containers.iter().flatten().filter_map(|it| it.image.as_deref()).collect();
     assert_eq!(images, ["capstan:dev", "quay.io/coreos/etcd:v3.6.16", "quay.io/coreos/etcd:v3.6.16"]);
 }
 
