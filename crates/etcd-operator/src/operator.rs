@@ -84,7 +84,11 @@ pub fn add_to(manager: &mut Manager, options: Options) {
         caches: caches.clone(),
         connections: Connections::new(options.dial, trigger.clone()),
         measured: Measured::register(&manager.metrics()),
-        around: Surroundings { home: options.home, image: options.image.clone(), outside: outside::Done::default() },
+        around: Surroundings {
+            home: options.home,
+            image: options.image.clone(),
+            outside: outside::Done::default(),
+        },
     };
     let clusters = &caches.clusters;
     let controller = manager

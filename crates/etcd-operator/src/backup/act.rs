@@ -62,11 +62,11 @@ where
             Task::Hold => drop(cx.ensure_finalizer(owner, names::FINALIZER).await?),
             Task::LetGo => drop(cx.remove_finalizer(owner, names::FINALIZER).await?),
             Task::Account(wanted, live) => ensure(cx, &**wanted, live.as_deref()).await?,
-            Task::Run(job) => create(cx, &**job).await?,
+            Task::Run(job) => create(cx, job).await?,
             Task::Stop(job) => drop(cx.delete(&**job).await?),
             Task::Schedule(wanted, live) => ensure(cx, &**wanted, live.as_deref()).await?,
             Task::Unschedule(live) => {
-                confirm_gone(cx, &**live).await?;
+                confirm_gone(cx, live).await?;
                 cx.delete(&**live).await?;
             }
             Task::Capture(wanted, live) => ensure(cx, &**wanted, live.as_deref()).await?,

@@ -115,10 +115,7 @@ pub(super) fn remove(backup: &EtcdBackup, image: &str, account: String) -> Job {
     arguments.extend(words([&who.id(), "--result", RESULT]));
     let mut pod = worker(&place, None, image, Work::Remove, arguments);
     pod.service_account_name = Some(place.account.unwrap_or(account));
-    let spec = JobSpec {
-        ttl_seconds_after_finished: Some(3600),
-        ..job(&who, Work::Remove, pod, REMOVAL)
-    };
+    let spec = JobSpec { ttl_seconds_after_finished: Some(3600), ..job(&who, Work::Remove, pod, REMOVAL) };
     let name = format!("{}-delete", who.name);
     Job { metadata: who.meta(name, Work::Remove), spec: Some(spec), status: None }
 }

@@ -344,7 +344,11 @@ fn the_services_the_budget_the_identity_and_the_account() {
         stage: Stage::Returning { why: "it does not start".into() },
     };
     let restoring = Latch { restore: Some(record), restored: ["u-8".to_owned()].into(), ..latch };
-    assert_eq!(super::latch(&cluster, &identity(&cluster, &restoring)), Some(restoring), "read as it was written");
+    assert_eq!(
+        super::latch(&cluster, &identity(&cluster, &restoring)),
+        Some(restoring),
+        "read as it was written"
+    );
     check(
         &account(&cluster),
         expect![[r#"

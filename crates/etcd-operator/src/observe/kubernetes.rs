@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use etcd_core::{Claim, ClaimPhase, ClaimState, Cluster, Etcd, Member, Node, NodeState, Picture, Serial, UpgradeBackup};
+use etcd_core::{
+    Claim, ClaimPhase, ClaimState, Cluster, Etcd, Member, Node, NodeState, Picture, Serial, UpgradeBackup,
+};
 use etcd_types::{EtcdBackup, EtcdCluster, ExistingVolumes};
 use jiff::Timestamp;
 use k8s_openapi::{

@@ -41,7 +41,7 @@ impl Etcd {
     }
 
     /// `etcdutl snapshot restore`: a cluster of one, on the volume of the pod. A volume that has data keeps it.
-    fn bring(&self, pod: &Pod, volumes: &Volumes) -> Option<serde_json::Value> {
+    fn bring(&self, pod: &Pod, volumes: &Volumes) -> Option<Value> {
         let etcdutl =
             |container: &&Container| words(container).first().is_some_and(|word| word.ends_with("etcdutl"));
         let restore = pod.spec.as_ref()?.init_containers.iter().flatten().find(etcdutl)?;
@@ -126,7 +126,7 @@ fn after(words: &[String], flag: &str) -> Option<String> {
 }
 
 /// As much of it as anybody reads.
-fn manifest(words: &[String]) -> serde_json::Value {
+fn manifest(words: &[String]) -> Value {
     json!({
         "id": after(words, "--id").unwrap_or_else(|| "nightly".to_owned()), "etcdVersion": "3.6.16",
         "cluster": {"id": "c", "uid": after(words, "--cluster-uid").unwrap_or_default()},
