@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::{
-    Serial,
+    Serial, Stage,
     model::{Model, restore::in_place},
 };
 
@@ -73,8 +73,16 @@ fn some(model: &Model, at: usize) -> Option<u64> {
     all.get(at % all.len().max(1)).map(|serial| serial.0)
 }
 
-/// The world may take one member's data, or stop some; it may not take a quorum's data, as nobody could mend that.
+/// The world may take one member's data, or stop some; it may not take a quorum's data, as nobody could mend that. While a restore has
+/// stopped the members that were, theirs is not counted among what serves, and they may have to come back.
 fn may_lose_data(model: &Model, serial: u64) -> bool {
+    let record = model.latch.as_ref().and_then(|latch| latch.restore.as_ref());
+    let between = |stage: &Stage| {
+        matches!(stage, Stage::Stopping | Stage::Starting | Stage::Replaying | Stage::Returning { .. })
+    };
+    if record.is_some_and(|record| between(&record.stage)) {
+        return false;
+    }
     let serving = model.serving();
     let voters = model.etcd.voters().len();
     serving.iter().filter(|other| other.0 != serial).count() > voters / 2

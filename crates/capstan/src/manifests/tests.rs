@@ -15,6 +15,9 @@ async fn the_installation_is_complete_and_in_order() {
     let expected = [
         "Namespace capstan-system",
         "CustomResourceDefinition etcdclusters.etcd.capstan.dev",
+        "CustomResourceDefinition etcdbackups.etcd.capstan.dev",
+        "CustomResourceDefinition etcdbackupschedules.etcd.capstan.dev",
+        "CustomResourceDefinition etcdrestores.etcd.capstan.dev",
         "CustomResourceDefinition exampleapps.example-app.appdelivery.cncf.io",
         "ValidatingAdmissionPolicy capstan-keep-definitions",
         "ValidatingAdmissionPolicyBinding capstan-keep-definitions",
