@@ -4,6 +4,7 @@ use std::{
     net::TcpListener,
     path::{Path, PathBuf},
     process::Stdio,
+    sync::atomic::{AtomicU16, Ordering},
     time::Duration,
 };
 
@@ -33,10 +34,14 @@ pub(crate) struct Etcd {
     child: Child,
 }
 
-/// Ports that are free now, all different: they are held until all are known.
+/// Ports that nobody listens on, each given once. Below those that the system gives to connections, which would take them before etcd
+/// does; and above those of etcd-api's tests.
 fn free_ports(count: usize) -> Vec<u16> {
-    let held: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    held.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let begin = 30_000 + u16::try_from(std::process::id() % 200).unwrap() * 10;
+    let next = || begin + NEXT.fetch_add(1, Ordering::Relaxed);
+    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    std::iter::repeat_with(next).filter(free).take(count).collect()
 }
 
 impl Etcd {
