@@ -28,6 +28,10 @@ const TIMES: &[&str] = &[
     "lastSuccessfulTime",
 ];
 
+/// The lengths of a UID, and of what stands before its first dash.
+const WHOLE: usize = 36;
+const FIRST_PART: usize = 8;
+
 /// Every object, by `group/plural/namespace/name`, normalised: UIDs are replaced by the place of the object that has them, revisions and
 /// times are dropped.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +42,11 @@ impl Dump {
         let all = store.everything();
         let places: BTreeMap<String, String> = all
             .iter()
-            .map(|(id, object)| (meta::text(object.value(), "uid").to_owned(), format!("uid of {id}")))
+            .map(|(id, object)| (id, meta::text(object.value(), "uid")))
+            .flat_map(|(id, uid)| {
+                let first = uid.get(..FIRST_PART).map(|part| (part.to_owned(), format!("first part of the uid of {id}")));
+                [(uid.to_owned(), format!("uid of {id}"))].into_iter().chain(first)
+            })
             .filter(|(uid, _)| !uid.is_empty())
             .collect();
         let normal = |object: &Value| {
@@ -133,17 +141,24 @@ fn normalise(value: &mut Value, places: &BTreeMap<String, String>) {
     }
 }
 
-/// The text with every known UID in it replaced; `None` when there is none. Field managers have UIDs within their keys.
+/// The text with every known UID in it replaced; `None` when there is none. Field managers have UIDs within their keys, and names that
+/// must not be given twice end on the first part of one.
 fn without_uids(text: &str, places: &BTreeMap<String, String>) -> Option<String> {
-    const LENGTH: usize = 36;
-    let start = (0..=text.len().checked_sub(LENGTH)?).find(|start| {
-        text.get(*start..start + LENGTH)
-            .is_some_and(|part| part.as_bytes().get(8) == Some(&b'-') && places.contains_key(part))
-    })?;
-    let place = text.get(start..start + LENGTH).and_then(|uid| places.get(uid))?;
-    let rest = text.get(start + LENGTH..).unwrap_or_default();
+    let (start, uid) = (0..text.len()).find_map(|start| Some((start, uid_at(text, start)?)).filter(|(_, uid)| places.contains_key(*uid)))?;
+    let rest = text.get(start + uid.len()..).unwrap_or_default();
     let rest = without_uids(rest, places).unwrap_or_else(|| rest.to_owned());
-    Some(format!("{}{place}{rest}", text.get(..start).unwrap_or_default()))
+    Some(format!("{}{}{rest}", text.get(..start)?, places.get(uid)?))
+}
+
+/// What has the form of a UID at a place of a text, or of the first part of one behind a name.
+fn uid_at(text: &str, start: usize) -> Option<&str> {
+    let dash = |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at)) == Some(&b'-');
+    let length = match (dash(start.checked_add(FIRST_PART)), dash(start.checked_sub(1))) {
+        (true, _) => WHOLE,
+        (false, true) => FIRST_PART,
+        (false, false) => return None,
+    };
+    text.get(start..start + length)
 }
 
 /// The order of `managedFields` follows their times, which are gone.

@@ -266,6 +266,8 @@ async fn two_runs_of_the_same_story_end_in_the_same_dump() {
             )
             .unwrap(),
         ]);
+        let once = owner.uid().unwrap().split('-').next().map(|first| format!("named-once-{first}"));
+        owned.metadata.annotations = Some([("id".to_owned(), once.unwrap())].into());
         tokio::time::advance(Duration::from_secs(seed)).await;
         api.create(&PostParams::default(), &owned).await.unwrap();
         (server.dump(), server)
