@@ -20,8 +20,9 @@ const UTF8_EQUAL: Gate = since("0.28.0");
 /// Receivers that upstream takes to be in every version.
 const RECEIVERS: &[(&str, Gate)] = &[("sns_configs", since("0.23.0"))];
 
-/// What WeChat's messages may be.
-const WECHAT_MESSAGES: &[&str] = &["", "text", "markdown"];
+/// What else a sort of receiver is refused for.
+const CONFIGS: &[(&str, fn(&Tree) -> Result<(), Invalid>)] =
+    &[("wechat_configs", check_wechat), ("webex_configs", check_webex)];
 
 pub(crate) fn check(fragment: &Map, base: &Map, version: &Version) -> Result<(), Invalid> {
     needs::check_with(fragment, base.get("global").and_then(Tree::as_map))?;
@@ -37,15 +38,29 @@ pub(crate) fn check(fragment: &Map, base: &Map, version: &Version) -> Result<(),
                 return Err(Invalid::new(*key, needed(*gate, version))).at("receivers", index);
             }
         }
-        let configs = receiver.get("wechat_configs").and_then(Tree::as_list).unwrap_or_default();
-        for (at, config) in configs.iter().enumerate() {
-            if !WECHAT_MESSAGES.contains(&config.get("message_type").map_or("", text)) {
-                let wrong = Invalid::new("message_type", "must be text or markdown");
-                return Err(wrong).at("wechat_configs", at).at("receivers", index);
+        for (key, check) in CONFIGS {
+            for (at, config) in list(receiver, key).iter().enumerate() {
+                check(config).at(key, at).at("receivers", index)?;
             }
         }
     }
     Ok(())
+}
+
+fn check_wechat(config: &Tree) -> Result<(), Invalid> {
+    match config.get("message_type").map_or("", text) {
+        "" | "text" | "markdown" => Ok(()),
+        _ => Err(Invalid::new("message_type", "must be text or markdown")),
+    }
+}
+
+/// A bot's token is the only way into Webex.
+fn check_webex(config: &Tree) -> Result<(), Invalid> {
+    let given = |key| config.get("http_config").is_some_and(|client| client.get(key).is_some());
+    match given("authorization") || given("bearer_token") || given("bearer_token_file") {
+        true => Ok(()),
+        false => Err(Invalid::new("http_config.authorization", "is needed: give the bot's access token")),
+    }
 }
 
 fn check_route(route: &Tree, version: &Version) -> Result<(), Invalid> {
@@ -186,6 +201,14 @@ mod tests {
         assert_eq!(
             verdict(wechat, "0.34.0"),
             "receivers[0].wechat_configs[0].message_type: must be text or markdown"
+        );
+        let webex = |client| {
+            format!("receivers: [{{name: r, webex_configs: [{{room_id: w, http_config: {client}}}]}}]")
+        };
+        assert_eq!(verdict(&webex("{authorization: {credentials: s}}"), "0.34.0"), "loads");
+        assert_eq!(
+            verdict(&webex("{basic_auth: {username: u}}"), "0.34.0"),
+            "receivers[0].webex_configs[0].http_config.authorization: is needed: give the bot's access token"
         );
     }
 }

@@ -3,12 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::find::environment;
 
 /// As many as the smallest machine has cores.
 const AT_ONCE: usize = 2;
+
+/// Tests of one program run side by side: each run has a file of its own.
+static RUNS: AtomicUsize = AtomicUsize::new(0);
 
 /// A checker and the version of the operand that it speaks for.
 #[derive(Clone, Debug)]
@@ -43,9 +47,9 @@ impl Tool {
         thread::scope(|scope| {
             let runs: Vec<_> = texts
                 .chunks(each)
-                .enumerate()
-                .map(|(at, share)| {
-                    let file = directory.join(format!("{}-{at}.yaml", process::id()));
+                .map(|share| {
+                    let run = RUNS.fetch_add(1, Ordering::Relaxed);
+                    let file = directory.join(format!("{}-{run}.yaml", process::id()));
                     scope.spawn(move || {
                         let said = |(name, text): &(String, String)| {
                             self.said(arguments, text, &file).map(|said| (name.clone(), said))

@@ -71,6 +71,12 @@ impl Error {
 
 const TRY_AGAIN: &str = "It is tried again";
 
+const WRONG_CREDENTIALS: &str = "The credentials are wrong or missing";
+
+/// What stores say to credentials that nobody has or that do not belong together; S3 and Azure say it as if a right were missing.
+const UNKNOWN: &[&str] =
+    &["InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "AuthenticationFailed"];
+
 /// What an error of the store means, and what to do about it.
 pub(crate) fn of_store(
     location: &str,
@@ -81,10 +87,11 @@ pub(crate) fn of_store(
     use object_store::Error as E;
     let todo = match error {
         E::NotFound { .. } => "Is the bucket right, and does it exist?",
+        E::PermissionDenied { .. } if unknown(error) => WRONG_CREDENTIALS,
         E::PermissionDenied { .. } => {
             "The credentials are valid, but may not do this: see docs/etcd-backup.md for the rights that are needed"
         }
-        E::Unauthenticated { .. } => "The credentials are wrong or missing",
+        E::Unauthenticated { .. } => WRONG_CREDENTIALS,
         E::AlreadyExists { .. } | E::Precondition { .. } => "Another attempt has written it",
         E::InvalidPath { .. }
         | E::NotSupported { .. }
@@ -101,6 +108,11 @@ pub(crate) fn of_store(
     }
 }
 
+fn unknown(error: &object_store::Error) -> bool {
+    let said = innermost(error);
+    UNKNOWN.iter().any(|code| said.contains(code))
+}
+
 /// The last of the causes is the one that says something; the ones before repeat it around their own words.
 fn innermost(error: &object_store::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
@@ -109,4 +121,23 @@ fn innermost(error: &object_store::Error) -> String {
     }
     // Answers of stores are XML over several lines.
     cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(code: &str) -> String {
+        let said = format!("Server returned 403: <Error>\n  <Code>{code}</Code>\n</Error>");
+        let denied = object_store::Error::PermissionDenied { path: "db/x".into(), source: said.into() };
+        of_store("s3://backups", "write", "db/x", &denied).to_string()
+    }
+
+    #[test]
+    fn credentials_that_nobody_has_are_told_from_a_right_that_is_missing() {
+        for code in ["SignatureDoesNotMatch", "InvalidAccessKeyId"] {
+            assert!(told(code).ends_with("The credentials are wrong or missing"), "{}", told(code));
+        }
+        assert!(told("AccessDenied").contains("The credentials are valid, but may not do this"));
+    }
 }

@@ -58,8 +58,7 @@ pub(crate) const VARIANTS: &[&[&str]] = &[
 
 #[test]
 fn a_hostile_text_changes_its_own_leaf_and_no_other() {
-    let (mut tried, mut fields, mut refused) = (0, 0, Vec::new());
-    let mut seen = BTreeSet::new();
+    let (mut tried, mut refused, mut seen) = (0, BTreeSet::new(), BTreeSet::new());
     let objects = VARIANTS.iter().flat_map(|without| one_sort_each(&object(without)));
     for object in objects {
         let mut leaves = Vec::new();
@@ -67,7 +66,7 @@ fn a_hostile_text_changes_its_own_leaf_and_no_other() {
         for leaf in leaves {
             // The client is the same in all receivers: it is tried in one of them.
             let again = leaf.contains("/httpConfig/") && !leaf.contains("/webhookConfigs/");
-            if again || !seen.insert(leaf.clone()) {
+            if again || seen.contains(&leaf) {
                 continue;
             }
             let original = object.pointer(&leaf).and_then(Value::as_str).unwrap().to_owned();
@@ -77,10 +76,10 @@ fn a_hostile_text_changes_its_own_leaf_and_no_other() {
                 None => original,
             };
             let Some(harmless) = rendered(&with(&object, &leaf, &format!("{prefix}{HARMLESS}"))) else {
-                refused.push(leaf.rsplit('/').next().unwrap().to_owned());
+                refused.insert(leaf);
                 continue;
             };
-            fields += 1;
+            seen.insert(leaf.clone());
             for text in HOSTILE {
                 let Some(hostile) = rendered(&with(&object, &leaf, &format!("{prefix}{text}"))) else {
                     continue;
@@ -96,16 +95,20 @@ fn a_hostile_text_changes_its_own_leaf_and_no_other() {
             }
         }
     }
-    refused.sort();
-    refused.dedup();
-    println!("{fields} fields, {tried} hostile texts rendered; forms prescribed: {}", refused.join(" "));
-    assert!(fields > 150, "only {fields} fields were tried");
+    let prescribed: BTreeSet<&str> =
+        refused.difference(&seen).filter_map(|leaf| leaf.rsplit('/').next()).collect();
+    println!(
+        "{} fields, {tried} hostile texts rendered; forms prescribed: {}",
+        seen.len(),
+        Vec::from_iter(prescribed).join(" ")
+    );
+    assert!(seen.len() > 150, "only {} fields were tried", seen.len());
     assert!(tried > 3_000, "only {tried} texts were rendered");
 }
 
 #[test]
 fn a_hostile_secret_changes_its_own_leaf_and_no_other() {
-    let object = object(VARIANTS[0]);
+    let object = object(VARIANTS[1]);
     let harmless = rendered_with(&object, HARMLESS).expect("harmless Secrets are rendered");
     for text in HOSTILE.iter().filter(|text| !text.is_empty()) {
         if let Some(hostile) = rendered_with(&object, text) {
