@@ -170,7 +170,7 @@ async fn ensure_member(cx: &Context, world: &World, wish: &MemberWish) -> Result
 }
 
 /// Kinds that live in namespaces.
-trait Kind:
+pub(crate) trait Kind:
     Resource<DynamicType = (), Scope = NamespaceResourceScope>
     + Clone
     + Debug

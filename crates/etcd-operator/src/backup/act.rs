@@ -3,23 +3,20 @@
 //! Invariants: nothing is made for the first time, and nothing is deleted, on an old picture of the owner; an object that is not ours is
 //! never touched.
 
-use std::{fmt::Debug, sync::Arc};
+use std::sync::Arc;
 
 use etcd_types::EtcdCluster;
-use k8s_openapi::{
-    NamespaceResourceScope,
-    api::{
-        apps::v1::Deployment,
-        batch::v1::{CronJob, Job},
-        core::v1::ServiceAccount,
-    },
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    batch::v1::{CronJob, Job},
+    core::v1::ServiceAccount,
 };
 use kit::{Context, Error, Key, KindId, Result};
 use kube::{Api, Resource, ResourceExt as _};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
 use super::names;
-use crate::names::CLUSTER;
+use crate::{act::Kind, names::CLUSTER};
 
 /// What there is to do.
 #[derive(Debug, Clone)]
@@ -127,28 +124,4 @@ async fn taken<K: Kind>(cx: &Context, wanted: &K) -> Result<Option<Error>> {
 
 fn stale<K: Kind>(object: &K) -> Error {
     Error::Stale { kind: Box::new(KindId::of::<K>()), key: Key::of(object) }
-}
-
-/// Kinds that live in namespaces.
-trait Kind:
-    Resource<DynamicType = (), Scope = NamespaceResourceScope>
-    + Clone
-    + Debug
-    + Serialize
-    + DeserializeOwned
-    + Send
-    + Sync
-    + 'static
-{
-}
-impl<K> Kind for K where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + Serialize
-        + DeserializeOwned
-        + Send
-        + Sync
-        + 'static
-{
 }
