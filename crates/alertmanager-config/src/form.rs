@@ -31,15 +31,22 @@ pub(crate) struct Field {
     pub(crate) kind: Kind,
     /// Versions of Alertmanager in which the field may be used; in others an object that has it is refused.
     gate: Gate,
+    /// Versions in which it is written; in others it is passed over, whatever it holds.
+    written: Gate,
 }
 
 pub(crate) const fn field(name: &'static str, key: &'static str, kind: Kind) -> Field {
-    Field { name, key, kind, gate: Gate::Always }
+    Field { name, key, kind, gate: Gate::Always, written: Gate::Always }
 }
 
 impl Field {
     pub(crate) const fn since(mut self, release: &str) -> Self {
         self.gate = since(release);
+        self
+    }
+
+    pub(crate) const fn written_since(mut self, release: &str) -> Self {
+        self.written = since(release);
         self
     }
 }
@@ -132,7 +139,7 @@ impl Form {
 
     pub(crate) fn render(&self, object: &Tree, references: &References<'_>) -> Result<Map, Invalid> {
         let mut out = Map::with_capacity(self.fields.len());
-        for field in self.fields {
+        for field in self.fields.iter().filter(|field| field.written.admits(references.version)) {
             let value = object.get(field.name).filter(|value| is_present(value));
             if let Some(tree) = field.render(value, references).within(field.name)? {
                 out.set(field.key, tree);
@@ -209,9 +216,12 @@ impl Field {
             Kind::Secret => some_text(references.secret(value)?),
             Kind::AnySecret => Some(Tree::text(references.secret(value)?)),
             Kind::FullSecret => Some(Tree::text(full_secret(value, references)?)),
-            Kind::SecretUrl | Kind::SecretTemplateUrl | Kind::SecretAddress => {
-                some_text(references.secret(value)?.trim())
+            Kind::SecretUrl => {
+                let address = references.secret(value)?.trim();
+                url::check_secret(address).map_err(wrong)?;
+                some_text(address)
             }
+            Kind::SecretTemplateUrl | Kind::SecretAddress => some_text(references.secret(value)?.trim()),
             Kind::Pairs => pairs(value).non_empty().map(Tree::Map),
             Kind::Object(form) => Some(form.render(value, references)?.into()),
             Kind::Objects(form) => {
@@ -287,7 +297,7 @@ fn pairs(list: &Tree) -> Map {
 }
 
 /// Host and port put together again as Go does, which drops brackets that are not needed.
-fn split_host_port(address: &str) -> Result<String, Invalid> {
+pub(crate) fn split_host_port(address: &str) -> Result<String, Invalid> {
     let wrong = |problem: &str| Invalid::new("", format!("{address:?} is not a host with a port: {problem}"));
     let (host, port) = address.rsplit_once(':').ok_or_else(|| wrong("the port is missing"))?;
     let host = match (host.strip_prefix('['), host.strip_suffix(']')) {
@@ -311,6 +321,21 @@ mod tests {
         let pair = |key: &'static str, value: &'static str| Map::new().with("key", key).with("value", value);
         let list: Tree = vec![pair("b", "1"), pair("a", "2"), pair("b", "3")].into();
         assert_eq!(Tree::from(pairs(&list)).to_yaml(), "a: \"2\"\nb: \"3\"\n");
+    }
+
+    #[test]
+    fn a_secret_that_is_no_address_is_not_written() {
+        const FORM: Form = Form { fields: &[field("apiURL", "api_url", Kind::SecretUrl)], rules: &[] };
+        let (mut assets, version) = (rendering::Assets::new(), rendering::Version::parse("0.34.0").unwrap());
+        let data = [("good", " http://a\n"), ("bad", "://hush")];
+        assets.add_secret("ns", "s", data.map(|(key, value)| (key.to_owned(), value.as_bytes().to_vec())));
+        let references = References { assets: &assets, namespace: "ns", version: &version, tls: None };
+        let rendered = |key: &str| {
+            let object = Tree::parse(&format!("apiURL: {{name: s, key: {key}}}")).unwrap();
+            FORM.render(&object, &references).map(|map| map.to_yaml())
+        };
+        assert_eq!(rendered("good").unwrap(), "api_url: http://a\n");
+        assert_eq!(rendered("bad").unwrap_err().field, "apiURL");
     }
 
     #[test]

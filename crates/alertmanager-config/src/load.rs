@@ -3,8 +3,11 @@
 //! A mistake in it would keep Alertmanager from loading everybody's configuration, so it is refused here, where somebody
 //! can be told. Keys that are not known are let pass: an Alertmanager newer than this program may know them.
 
+mod addresses;
 mod clients;
+mod matchers;
 pub(crate) mod needs;
+mod receivers;
 mod texts;
 
 use std::collections::HashSet;
@@ -49,7 +52,10 @@ fn check(configuration: &Map) -> Result<(), Invalid> {
     let receivers = unique_names(configuration, &["receivers"])?;
     let intervals = unique_names(configuration, &["mute_time_intervals", "time_intervals"])?;
     needs::check(configuration)?;
+    addresses::check(configuration)?;
+    receivers::check(configuration)?;
     clients::check(configuration)?;
+    matchers::check_inhibitions(configuration)?;
     let root = configuration
         .get("route")
         .and_then(Tree::as_map)
@@ -104,6 +110,7 @@ fn check_route(route: &Map, receivers: &HashSet<&str>, intervals: &HashSet<&str>
             }
         }
     }
+    matchers::check_route(route)?;
     check_grouping(items(route, "group_by")).within("group_by")?;
     for key in ["group_interval", "repeat_interval", "group_wait"] {
         check_duration(route.get(key).map_or("", text), key)?;
@@ -198,6 +205,26 @@ mod tests {
             (
                 "route: {receiver: r}\nreceivers: [{name: r, webhook_configs: [{url: 'http://h', http_config: {oauth2: {no_proxy: a}}}]}]",
                 "receivers[0].webhook_configs[0].http_config.oauth2.no_proxy",
+            ),
+            (
+                "global: {http_config: {oauth2: {client_id: a}}}\nroute: {receiver: r}\nreceivers: [{name: r}]",
+                "global.http_config.oauth2.token_url",
+            ),
+            (
+                "global: {http_config: {authorization: {type: ' basic'}}}\nroute: {receiver: r}\nreceivers: [{name: r}]",
+                "global.http_config.authorization.type",
+            ),
+            (
+                "global: {http_config: {http_headers: {HOST: {values: [a]}}}}\nroute: {receiver: r}\nreceivers: [{name: r}]",
+                "global.http_config.http_headers.HOST",
+            ),
+            (
+                "global: {smtp_tls_config: {cert_file: /c}}\nroute: {receiver: r}\nreceivers: [{name: r}]",
+                "global.smtp_tls_config.key_file",
+            ),
+            (
+                "global: {http_config: {tls_config: {min_version: TLS9}}}\nroute: {receiver: r}\nreceivers: [{name: r}]",
+                "global.http_config.tls_config.min_version",
             ),
         ] {
             assert_eq!(load(raw).map_err(|invalid| invalid.field), Err(field.into()), "{raw}");

@@ -20,9 +20,10 @@ const UTF8_EQUAL: Gate = since("0.28.0");
 /// Receivers that upstream takes to be in every version.
 const RECEIVERS: &[(&str, Gate)] = &[("sns_configs", since("0.23.0"))];
 
+type Check = fn(&Tree) -> Result<(), Invalid>;
+
 /// What else a sort of receiver is refused for.
-const CONFIGS: &[(&str, fn(&Tree) -> Result<(), Invalid>)] =
-    &[("wechat_configs", check_wechat), ("webex_configs", check_webex)];
+const CONFIGS: &[(&str, Check)] = &[("wechat_configs", check_wechat), ("webex_configs", check_webex)];
 
 pub(crate) fn check(fragment: &Map, base: &Map, version: &Version) -> Result<(), Invalid> {
     needs::check_with(fragment, base.get("global").and_then(Tree::as_map))?;

@@ -38,7 +38,8 @@ pub(crate) fn parses(url: &str) -> Result<(), String> {
     url::parse(url).map(|_| ()).map_err(|error| error.to_string())
 }
 
-fn check_http(url: &str) -> Result<(), String> {
+/// Checks an address as Alertmanager does when it reads its file.
+pub(crate) fn check_http(url: &str) -> Result<(), String> {
     let address = url::parse(url).map_err(|error| error.to_string())?;
     if !matches!(address.scheme.as_str(), "http" | "https") {
         return Err(format!("must begin with http:// or https://, not with {:?}", address.scheme));

@@ -21,6 +21,9 @@ use serde_json::{Value, json};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Nanoseconds in which one tick more or less does not count.
+const MANY_TICKS: u64 = 200_000_000;
+
 fn main() {
     for directory in std::env::args().skip(1) {
         measure(Path::new(&directory));
@@ -82,12 +85,12 @@ fn measure(directory: &Path) {
         monitor.metadata.resource_version = Some(version.to_string());
         monitor.spec.endpoints[0].path = format!("/metrics/{version}");
     };
-    let edited = median(21, || {
+    let edited = median(5, || {
         edit(&mut monitors, &mut version);
         bytes = render(&mut renderer, &monitors);
     });
     report("one edit, parts", edited, bytes);
-    let edited = median(21, || {
+    let edited = median(5, || {
         edit(&mut monitors, &mut version);
         bytes = text(&mut renderer, &monitors);
     });
@@ -99,16 +102,21 @@ fn read<T: DeserializeOwned>(path: &Path) -> Vec<T> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn median(times: usize, mut work: impl FnMut()) -> u64 {
-    let mut taken: Vec<u64> = (0..times)
+/// The CPU time of one run, as the median of several rounds. The kernel counts in ticks, so a round has many short runs.
+fn median(rounds: usize, mut work: impl FnMut()) -> u64 {
+    let mut taken: Vec<u64> = (0..rounds)
         .map(|_| {
             let before = cpu();
-            work();
-            cpu() - before
+            let mut runs = 0;
+            while cpu() - before < MANY_TICKS {
+                work();
+                runs += 1;
+            }
+            (cpu() - before) / runs
         })
         .collect();
     taken.sort_unstable();
-    taken[times / 2]
+    taken[rounds / 2]
 }
 
 /// Nanoseconds that this process has spent on a core: others' load does not count.

@@ -118,6 +118,8 @@ impl<'a> Context<'a> {
         let common = workload.common();
         let known = Known::by(&version);
         let default_class = check_classes(common, &known)?;
+        let classes: BTreeMap<&str, &ScrapeClass> =
+            common.scrape_classes.iter().map(|class| (class.name.as_str(), class)).collect();
         Ok(Self {
             known,
             version,
@@ -126,8 +128,8 @@ impl<'a> Context<'a> {
             name: workload.name(),
             options,
             assets,
-            classes: common.scrape_classes.iter().map(|class| (class.name.as_str(), class)).collect(),
-            default_class,
+            default_class: classes.get(default_class).copied().filter(|class| !class.name.is_empty()),
+            classes,
             no_class: ScrapeClass::default(),
             reads: RefCell::default(),
         })
@@ -154,14 +156,12 @@ impl<'a> Context<'a> {
     }
 }
 
-fn check_classes<'a>(
-    common: &'a CommonPrometheusFields,
-    known: &Known,
-) -> Result<Option<&'a ScrapeClass>, Rejected> {
-    let mut default = None;
+/// The name of the class that monitors get which name none; empty when there is none, or when it has no name to be found by.
+fn check_classes<'a>(common: &'a CommonPrometheusFields, known: &Known) -> Result<&'a str, Rejected> {
+    let mut default = "";
     for class in &common.scrape_classes {
         check_class(class, known).map_err(|error| error.within(&format!("scrapeClasses[{}]", class.name)))?;
-        if class.default == Some(true) && default.replace(class).is_some() {
+        if class.default == Some(true) && !std::mem::replace(&mut default, &class.name).is_empty() {
             return Err(Rejected::new(
                 "scrapeClasses",
                 "more than one class is the default; leave `default` on one of them",
@@ -239,4 +239,29 @@ impl<'a> Scope<'a> {
 
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn default_class(classes: serde_json::Value) -> Result<Option<String>, Unusable> {
+        let prometheus = json!({"metadata": {"name": "k8s"}, "spec": {"scrapeClasses": classes}});
+        let prometheus: Prometheus = serde_json::from_value(prometheus).unwrap();
+        let assets = Assets::new();
+        let context = Context::new(Workload::Server(&prometheus), Options::default(), &assets)?;
+        Ok(context.default_class.map(|class| format!("{}/{}", class.name, class.relabelings.len())))
+    }
+
+    #[test]
+    fn the_default_class_is_found_by_its_name() {
+        let one = json!({"name": "a", "default": true});
+        assert_eq!(default_class(json!([one])).unwrap(), Some("a/0".into()));
+        assert_eq!(default_class(json!([{"default": true}])).unwrap(), None);
+        let later = json!({"name": "a", "relabelings": [{"targetLabel": "x", "replacement": "y"}]});
+        assert_eq!(default_class(json!([one, later])).unwrap(), Some("a/1".into()));
+        assert!(default_class(json!([one, {"name": "b", "default": true}])).is_err());
+    }
 }

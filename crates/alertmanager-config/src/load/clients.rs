@@ -4,7 +4,8 @@ use rendering::{Map, Tree};
 
 use crate::invalid::{Invalid, Within};
 use crate::normal::is_empty;
-use crate::value::is_true;
+use crate::shape::RESERVED_HEADERS;
+use crate::value::{is_true, text};
 
 /// Ways to prove who one is; a client has one of them.
 const CREDENTIALS: &[&str] = &["authorization", "basic_auth", "oauth2", "bearer_token", "bearer_token_file"];
@@ -22,6 +23,7 @@ pub(super) fn check(section: &Map) -> Result<(), Invalid> {
     for (key, value) in section.iter() {
         match value {
             Tree::Map(client) if key == "http_config" => check_client(client).within(key)?,
+            Tree::Map(tls) if key.ends_with("tls_config") => check_tls(tls).within(key)?,
             Tree::Map(below) => check(below).within(key)?,
             Tree::List(items) => {
                 for (index, item) in items.iter().enumerate() {
@@ -47,8 +49,53 @@ fn check_client(client: &Map) -> Result<(), Invalid> {
             return Err(together(file, value)).within(proof);
         }
     }
+    let scheme =
+        client.get("authorization").and_then(|authorization| authorization.get("type")).map_or("", text);
+    if scheme.trim().eq_ignore_ascii_case("basic") {
+        return Err(Invalid::new("authorization.type", "cannot be Basic; use basic_auth"));
+    }
     check_proxy(client)?;
-    client.get("oauth2").and_then(Tree::as_map).map_or(Ok(()), check_proxy).within("oauth2")
+    for (name, _) in client.get("http_headers").and_then(Tree::as_map).into_iter().flat_map(Map::iter) {
+        if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+            return Err(Invalid::new(
+                format!("http_headers.{name}"),
+                "is set by Alertmanager itself; remove it",
+            ));
+        }
+    }
+    client.get("tls_config").and_then(Tree::as_map).map_or(Ok(()), check_tls).within("tls_config")?;
+    client.get("oauth2").and_then(Tree::as_map).map_or(Ok(()), check_oauth2).within("oauth2")
+}
+
+fn check_oauth2(oauth2: &Map) -> Result<(), Invalid> {
+    check_proxy(oauth2)?;
+    for key in ["client_id", "token_url"] {
+        if !given(oauth2, key) {
+            return Err(Invalid::new(key, "must be given"));
+        }
+    }
+    oauth2.get("tls_config").and_then(Tree::as_map).map_or(Ok(()), check_tls).within("tls_config")
+}
+
+/// A certificate is of use with its key only.
+fn check_tls(tls: &Map) -> Result<(), Invalid> {
+    let any = |name: &str| given(tls, name) || given(tls, &format!("{name}_file"));
+    for name in ["ca", "cert", "key"] {
+        let file = format!("{name}_file");
+        if given(tls, name) && given(tls, &file) {
+            return Err(together(&file, name));
+        }
+    }
+    for key in ["min_version", "max_version"] {
+        if !["", "TLS10", "TLS11", "TLS12", "TLS13"].contains(&tls.get(key).map_or("", text)) {
+            return Err(Invalid::new(key, "must be one of TLS10, TLS11, TLS12, TLS13"));
+        }
+    }
+    match (any("cert"), any("key")) {
+        (true, false) => Err(Invalid::new("key_file", "must be given with a certificate")),
+        (false, true) => Err(Invalid::new("cert_file", "must be given with a key")),
+        _ => Ok(()),
+    }
 }
 
 fn check_proxy(client: &Map) -> Result<(), Invalid> {

@@ -168,7 +168,7 @@ const SIGV4: Form = Form {
         field("secretKey", "secret_key", Secret),
         field("profile", "profile", Text),
         field("roleArn", "role_arn", Text),
-        field("externalId", "external_id", Text),
+        field("externalId", "external_id", Text).written_since("0.34.0"),
         field("useFIPSSTSEndpoint", "use_fips_sts_endpoint", Unwritten),
     ],
     rules: &[Rule::CheckReferences(keys_come_in_pairs)],
@@ -207,5 +207,24 @@ fn has_a_chat(config: &Tree) -> Result<(), Invalid> {
     match config.get("chatID").and_then(Tree::as_int) {
         None | Some(0) => Err(Invalid::new("chatID", "must be given")),
         Some(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rendering::{Assets, Version};
+
+    use super::*;
+
+    #[test]
+    fn an_external_id_is_written_only_for_versions_that_have_it() {
+        let sns = Tree::parse("{topicARN: a, sigv4: {region: b, externalId: c}}").unwrap();
+        let rendered = |version: &str| {
+            let (assets, version) = (Assets::new(), Version::parse(version).unwrap());
+            let references = References { assets: &assets, namespace: "ns", version: &version, tls: None };
+            SNS.render(&sns, &references).unwrap().to_yaml()
+        };
+        assert_eq!(rendered("0.33.1"), "sigv4:\n  region: b\ntopic_arn: a\n");
+        assert_eq!(rendered("0.34.0"), "sigv4:\n  region: b\n  external_id: c\ntopic_arn: a\n");
     }
 }

@@ -10,7 +10,7 @@ use crate::value::{is_true, text};
 pub(crate) const SLACK_BOT_API: &str = "https://slack.com/api/chat.postMessage";
 
 /// Headers that Alertmanager sets itself.
-const RESERVED_HEADERS: &[&str] = &[
+pub(crate) const RESERVED_HEADERS: &[&str] = &[
     "authorization",
     "host",
     "content-encoding",
