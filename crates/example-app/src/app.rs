@@ -11,10 +11,8 @@
 //! of JSON, where Kubernetes shows it: the pod's termination message.
 
 mod archive;
-mod failure;
 pub(crate) mod format;
 mod http;
-mod metrics;
 mod notes;
 mod password;
 mod serve;
@@ -30,10 +28,10 @@ use kit::{
     Clock,
     bucket::{Target, key_at},
     disk::Disk,
+    run::{Failure, end},
 };
 use serde_json::{Value, json};
 
-pub use failure::Failure;
 pub use format::Format;
 pub use serve::Serve;
 
@@ -87,11 +85,10 @@ enum What {
     },
 }
 
-/// Carries out a command. The exit code is one of sysexits.h: see [`Failure::exit_code`].
+/// Carries out a command. The exit code is one of [`exit`](kit::run::exit): the operator decides by it whether trying again is of use.
 pub async fn run(command: Command) -> ExitCode {
     let file = command.result_file.clone();
-    let ended = run_to_end(command, Clock::system()).await;
-    kit::run::end(&file, ended.map_err(|failure| (failure.exit_code(), failure.to_string())))
+    end(&file, run_to_end(command, Clock::system()).await)
 }
 
 /// What a command did to the data: the operator reads it from the pod's termination message.
@@ -101,9 +98,10 @@ async fn run_to_end(Command { data, what, .. }: Command, clock: Clock) -> Result
     match what {
         What::Serve(serve) => {
             let stop = kit::until_signalled()
-                .map_err(|error| Failure::Setup(format!("cannot wait for signals: {error}")))?;
+                .map_err(|error| Failure::setup(format!("cannot wait for signals: {error}")))?;
             let bound = serve.bind(&data, clock).await?;
-            bound.run(async move { stop.cancelled().await }).await.map(|()| json!({"stopped": true}))
+            bound.run(async move { stop.cancelled().await }).await;
+            Ok(json!({"stopped": true}))
         }
         What::Migrate { to, undo } => work::migrate(&data, versions::find(&to)?, undo, &disk),
         What::Backup { target, key, prefix } => {

@@ -29,9 +29,8 @@ use kit::{
         ServiceAccount,
     },
     metrics::PerObject,
-    pause,
 };
-use kube::{CustomResourceExt as _, Resource as _};
+use kube::CustomResourceExt as _;
 
 pub use decide::Plan;
 pub use observe::World;
@@ -114,7 +113,7 @@ impl Reconciler for ExampleApps {
     }
 
     fn paused(&self, (_, world): &Self::Picture) -> bool {
-        world.as_ref().is_some_and(|world| world.app.spec.paused || pause::is_paused(world.app.meta()))
+        world.as_ref().is_some_and(|world| world.paused().is_some())
     }
 
     fn access() -> Vec<Access> {

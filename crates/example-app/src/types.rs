@@ -5,8 +5,9 @@
 #![expect(unreachable_pub, reason = "KubeSchema repeats the structs where nobody can reach them")]
 
 use kit::{
-    choices::{Autoscaling, AutoscalingStatus, DeletionPolicy, ServiceType},
-    kinds::{Condition, Quantity, ResourceRequirements, Time},
+    backups::{Backup, BackupStatus, Restore},
+    choices::{Autoscaling, AutoscalingStatus, DeletionPolicy, ServiceOptions, Storage},
+    kinds::{Condition, ResourceRequirements, Time},
 };
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -88,9 +89,9 @@ pub struct ExampleAppSpec {
 }
 
 impl ExampleAppSpec {
-    /// Whether backups are made.
-    pub(crate) fn backs_up(&self) -> bool {
-        self.backup.as_ref().is_some_and(|backup| backup.enabled)
+    /// Where backups go, if they are made.
+    pub(crate) fn backups(&self) -> Option<&Backup> {
+        self.backup.as_ref().filter(|backup| backup.enabled)
     }
 }
 
@@ -106,87 +107,6 @@ pub struct Features {
     pub example_feature1: bool,
     /// Export: `/export`.
     pub example_feature2: bool,
-}
-
-/// Where backups go, and when they are made.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("!self.enabled || (self.host != '' && self.bucketName != '')").message("spec.backup.enabled needs spec.backup.host and spec.backup.bucketName"))]
-pub struct Backup {
-    /// Whether backups are made: by the schedule, before each upgrade, and on request.
-    #[serde(default)]
-    pub enabled: bool,
-    /// The kind of store.
-    #[serde(default)]
-    pub storage_type: StorageType,
-    /// The store, for example `my-backup.example.com` or `http://minio:9000`; https unless it says otherwise.
-    #[serde(default)]
-    pub host: String,
-    /// The bucket. Objects are named `<namespace>/<name>/<UTC time>.notes`.
-    #[serde(default)]
-    pub bucket_name: String,
-    /// When, as a cron expression in UTC.
-    #[serde(default = "daily")]
-    #[schemars(regex(pattern = r"^(@(yearly|annually|monthly|weekly|daily|hourly)|\S+ \S+ \S+ \S+ \S+)$"))]
-    pub schedule: String,
-    /// A Secret with `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub credentials_secret_name: Option<String>,
-    /// Any new value asks for one backup now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
-}
-
-fn daily() -> String {
-    "0 3 * * *".to_owned()
-}
-
-/// The kind of store.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
-pub enum StorageType {
-    /// S3, or anything that speaks its protocol.
-    #[default]
-    S3,
-}
-
-/// Which backup to take the data from.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct Restore {
-    /// The object's key in the bucket, or `latest`.
-    pub backup: String,
-    /// With `latest`: whose, as `<namespace>/<name>`. Its own unless said otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^[a-z0-9-]+/[a-z0-9.-]+$"))]
-    pub from: Option<String>,
-    /// Any new value asks for the same once more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
-}
-
-/// The volume.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct Storage {
-    /// Its size, `1Gi` unless said otherwise. It can grow where the class allows it, never shrink.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Quantity>,
-    /// The class; the cluster's default unless said otherwise. It cannot change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub class_name: Option<String>,
-    /// A claim that exists: it is used as it is, and never changed or deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub existing_claim: Option<String>,
-}
-
-/// How it is reached.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct ServiceOptions {
-    /// The type of its Service.
-    #[serde(rename = "type", default)]
-    pub kind: ServiceType,
 }
 
 /// What may be mended without asking.
@@ -265,20 +185,6 @@ pub enum Phase {
     Blocked,
     /// The user asked to leave it alone.
     Paused,
-}
-
-/// Its backups.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct BackupStatus {
-    /// When the last one was finished.
-    pub last_backup_time: Option<Time>,
-    /// Its key in the bucket.
-    pub last_backup: Option<String>,
-    /// Its size.
-    pub bytes: Option<i64>,
-    /// The value of spec.backup.request that was fulfilled last.
-    pub request: Option<String>,
 }
 
 /// Something that takes several steps.

@@ -25,11 +25,18 @@ pub fn keep(mut desired: Deployment, live: Option<&Deployment>) -> Deployment {
     desired
 }
 
+/// The claim that the pods of a Deployment have their data on: the first that they mount.
+pub fn claim(live: &Deployment) -> Option<&str> {
+    let volumes = live.spec.template.spec.as_ref()?.volumes.as_ref()?;
+    volumes.iter().find_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::parts;
 
     fn deployment(app: &str, container: &str, strategy: Value) -> Deployment {
         let template =
@@ -50,5 +57,14 @@ mod tests {
         assert_eq!(keep(own.clone(), Some(&theirs)), theirs);
         assert_eq!(selector(Some(&theirs), own.spec.selector.clone()), theirs.spec.selector);
         assert_eq!(selector(None, own.spec.selector.clone()), own.spec.selector);
+    }
+
+    #[test]
+    fn the_data_is_on_the_claim_that_the_pods_mount() {
+        let mut live = deployment("theirs", "web", json!({}));
+        assert_eq!(claim(&live), None);
+        let volumes = [parts::secret_volume("tls", "t".to_owned()), parts::claim_volume("data", "old")];
+        live.spec.template.spec.get_or_insert_default().volumes = Some(volumes.into());
+        assert_eq!(claim(&live), Some("old"));
     }
 }

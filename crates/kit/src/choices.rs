@@ -2,10 +2,15 @@
 #![expect(unreachable_pub, reason = "KubeSchema repeats the structs where nobody can reach them")]
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::KubeSchema;
+use k8s_openapi::{
+    api::core::v1::PersistentVolumeClaim,
+    apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::Time},
+};
+use kube::{KubeSchema, Resource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::owned;
 
 /// A lull shorter than this is none.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
@@ -22,6 +27,15 @@ pub enum ServiceType {
     LoadBalancer,
 }
 
+/// How it is reached.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceOptions {
+    /// The type of its Service.
+    #[serde(rename = "type", default)]
+    pub kind: ServiceType,
+}
+
 /// What becomes of the volume in the end.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeletionPolicy {
@@ -30,6 +44,38 @@ pub enum DeletionPolicy {
     Retain,
     /// It goes with the object.
     Delete,
+}
+
+impl DeletionPolicy {
+    /// `claim` with `owner` as its owner, so that Kubernetes removes it with it; without one, if it is to stay.
+    pub fn owned<O>(self, claim: PersistentVolumeClaim, owner: &O) -> PersistentVolumeClaim
+    where
+        O: Resource<DynamicType = ()>,
+        O::Scope: 'static,
+    {
+        match self {
+            Self::Retain => claim,
+            Self::Delete => owned(claim, owner),
+        }
+    }
+}
+
+/// The size of a volume for which [`Storage`] names none.
+pub const DEFAULT_SIZE: &str = "1Gi";
+
+/// The volume. What can be asked of one that exists is in [`claims`](crate::claims).
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Storage {
+    /// Its size, `1Gi` unless said otherwise. It can grow where the class allows it, never shrink.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Quantity>,
+    /// The class; the cluster's default unless said otherwise. It cannot change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_name: Option<String>,
+    /// A claim that exists: it is used as it is, and never changed or deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing_claim: Option<String>,
 }
 
 /// Pods by load.
@@ -104,6 +150,15 @@ mod tests {
         let last = AutoscalingStatus { replicas: last.0, below_since: last.1.map(|second| Time(at(second))) };
         let next = rule.decide(Some(&last), load, at(second));
         assert_eq!((next.replicas, next.below_since.map(|since| since.0.as_second())), want);
+    }
+
+    #[test]
+    fn a_volume_goes_with_its_owner_only_if_it_is_said_so() {
+        let object = r#"{"metadata": {"name": "db", "namespace": "prod", "uid": "u"}}"#;
+        let claim = || serde_json::from_str::<PersistentVolumeClaim>(object).unwrap();
+        assert_eq!(DeletionPolicy::Retain.owned(claim(), &claim()), claim());
+        let goes = DeletionPolicy::Delete.owned(claim(), &claim());
+        assert_eq!(goes.metadata.owner_references.unwrap()[0].uid, "u");
     }
 
     #[test]

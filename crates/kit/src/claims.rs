@@ -44,6 +44,17 @@ pub fn class(
     (live, why)
 }
 
+/// How a volume may be used: as `live` says, because it cannot change; one that is new, by pods of one node.
+pub fn access_modes(live: Option<&PersistentVolumeClaim>) -> Vec<String> {
+    let live = live.and_then(|claim| claim.spec.as_ref()?.access_modes.clone());
+    live.unwrap_or_else(|| vec!["ReadWriteOnce".to_owned()])
+}
+
+/// Whether pods on several nodes can use a volume at once.
+pub fn is_shared(live: Option<&PersistentVolumeClaim>) -> bool {
+    access_modes(live).iter().any(|mode| mode == "ReadWriteMany")
+}
+
 #[cfg(test)]
 mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -68,6 +79,18 @@ mod tests {
         check(Some("1Gi"), Some("2Gi"), ("2Gi", Some("a volume cannot shrink to 1Gi; it stays at 2Gi")));
         check(Some("much"), Some("2Gi"), ("2Gi", Some("\"much\" is no size such as 1Gi; 2Gi it is")));
         check(Some("0"), None, ("1Gi", Some("\"0\" is no size such as 1Gi; 1Gi it is")));
+    }
+
+    #[test]
+    fn a_volume_is_bound_to_a_node_unless_it_says_otherwise() {
+        let claim = |mode: &str| {
+            let (modes, size) = (vec![mode.to_owned()], Quantity("1Gi".into()));
+            crate::parts::claim(ObjectMeta::default(), modes, None, size)
+        };
+        assert_eq!(access_modes(None), ["ReadWriteOnce"]);
+        assert_eq!(access_modes(Some(&claim("ReadWriteMany"))), ["ReadWriteMany"]);
+        assert!(is_shared(Some(&claim("ReadWriteMany"))) && !is_shared(Some(&claim("ReadOnlyMany"))));
+        assert!(!is_shared(None));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! whole, also after a power cut.
 
 mod generations;
+mod stamp;
 
 use std::{
     fs::{self, File},
@@ -14,6 +15,7 @@ use std::{
 };
 
 pub use generations::{Generation, NoTree, names};
+pub use stamp::{Read, Stamp, read, stamp};
 
 /// The volume does not do what it is told: no permission, no space, an error of the device.
 #[derive(Debug, thiserror::Error)]

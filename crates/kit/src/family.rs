@@ -3,16 +3,27 @@
 //! Objects are found by a label that has their owner's name (the Jobs of a CronJob have another owner reference), and by the names
 //! that an owner's objects have: one that somebody else made there must be seen before it is touched.
 
-use std::{any::Any, collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    any::Any,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use kube::ResourceExt;
 
 use crate::{
-    Change, Informer, Key, KindId, Manager, Reconciler, Row, Select, Store,
+    Change, Informer, Key, KindId, Manager, Reconciler, Row, Run, Select, Store,
     controller::{Cache, Controller},
     parts,
     queue::{Priority, Queue},
+    run,
 };
 
 const INDEX: &str = "family";
+/// The label that says which part of its owner an object is.
+pub const COMPONENT: &str = "app.kubernetes.io/component";
 
 /// By what the objects of an owner are known.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,6 +40,23 @@ impl Kinship {
     /// A label selector for what carries the labels of this operator.
     pub fn selector(&self) -> String {
         parts::selector(self.ours.iter().copied())
+    }
+
+    /// The labels of an object that is the part `component` of `owner`.
+    pub fn labels(&self, owner: &str, component: &str) -> BTreeMap<String, String> {
+        let own = [(self.owner, owner), (COMPONENT, component)];
+        self.ours
+            .iter()
+            .copied()
+            .chain(own)
+            .map(|(label, value)| (label.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    /// Metadata of an object called `name`, the part `component` of `owner`.
+    pub fn meta(&self, owner: &impl ResourceExt, name: String, component: &str) -> ObjectMeta {
+        let labels = Some(self.labels(&owner.name_any(), component));
+        ObjectMeta { name: Some(name), namespace: owner.namespace(), labels, ..ObjectMeta::default() }
     }
 
     /// Whether `object` belongs to `owner`, or would again: one without a controller that carries our labels is what a deleted
@@ -189,6 +217,11 @@ impl Live {
         Self { kinship, kind: O::kind(), owner, objects: Vec::new() }
     }
 
+    /// Whose objects these are.
+    pub fn owner(&self) -> &Key {
+        &self.owner
+    }
+
     /// A label selector for all that belongs to the owner.
     pub fn selector(&self) -> String {
         parts::selector(self.kinship.ours.iter().copied().chain([(self.kinship.owner, self.owner.name())]))
@@ -203,6 +236,12 @@ impl Live {
     /// All objects of a type.
     pub fn all<R: Row>(&self) -> impl Iterator<Item = &R> {
         self.objects.iter().filter_map(|object| object.row.downcast_ref())
+    }
+
+    /// How the Job of this name stands, if there is one.
+    pub fn run(&self, job: &str) -> Option<Run> {
+        let pods: Vec<&Pod> = self.all().collect();
+        self.get(job).map(|job| run(job, &pods))
     }
 
     /// Adds an object, or puts it in place of what has its name.
@@ -223,9 +262,20 @@ impl Live {
         self.objects.retain(|object| object.name != name || !object.row.is::<R>());
     }
 
+    /// The object of this type and name, if it belongs to the owner.
+    pub fn ours<R: Row>(&self, name: &str) -> Option<&R> {
+        let mut named = self.objects.iter().filter(|object| object.ours && object.name == name);
+        named.find_map(|object| object.row.downcast_ref())
+    }
+
     /// Whether the object of this type and name is there and belongs to the owner.
     pub fn is_ours<R: Row>(&self, name: &str) -> bool {
-        self.objects.iter().any(|object| object.ours && object.name == name && object.row.is::<R>())
+        self.ours::<R>(name).is_some()
+    }
+
+    /// All objects of a type that are this part of the owner, by the label [`COMPONENT`].
+    pub fn part<R: Row>(&self, component: &str) -> impl Iterator<Item = &R> {
+        self.all().filter(move |row: &&R| row.label(COMPONENT) == Some(component))
     }
 
     /// Kind and name of every object that has one of the owner's names, and belongs to somebody else.
@@ -245,7 +295,10 @@ impl fmt::Debug for Live {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+    use k8s_openapi::api::{
+        batch::v1::Job,
+        core::v1::{ConfigMap, Secret},
+    };
     use serde_json::{Value, json};
 
     use super::*;
@@ -273,6 +326,7 @@ mod tests {
         let strangers: Vec<String> = live.strangers().map(|(kind, name)| format!("{kind} {name}")).collect();
         assert_eq!(strangers, ["ConfigMap db", "Secret db"]);
         assert!(live.is_ours::<Secret>("db-data") && !live.is_ours::<ConfigMap>("db-data"));
+        assert!(live.ours::<Secret>("db-data").is_some() && live.ours::<Secret>("db").is_none());
         assert!(live.get::<Pod>("db-data").is_some() && live.get::<Pod>("db").is_none());
         live.put::<ConfigMap>(object("db", json!({"app/by": "us", "app/instance": "db"}), None));
         assert_eq!((live.all::<ConfigMap>().count(), live.strangers().count()), (1, 1));
@@ -290,5 +344,23 @@ mod tests {
         let concerned: Vec<String> = KINSHIP.concerned(&change).iter().map(ToString::to_string).collect();
         assert_eq!(concerned, ["ns/a", "ns/b", "ns/c", "ns/c-data"]);
         assert_eq!(KINSHIP.selector(), "app/by=us");
+    }
+
+    #[test]
+    fn what_is_made_for_an_owner_is_found_as_its_own() {
+        let owner: ConfigMap = object("db", json!({}), None);
+        let metadata = KINSHIP.meta(&owner, "db-7".to_owned(), "backup");
+        assert_eq!(
+            json!(metadata),
+            json!({"name": "db-7", "namespace": "ns",
+                "labels": {"app/by": "us", "app/instance": "db", COMPONENT: "backup"}})
+        );
+        let mut live = Live::new::<Secret>(&KINSHIP, Key::new("ns", "db"));
+        live.put(Pod { metadata, ..Pod::default() });
+        live.put::<Pod>(object("db-8", json!({COMPONENT: "app"}), None));
+        assert!(live.is_ours::<Pod>("db-7"));
+        live.put(Job::default());
+        assert!(matches!(live.run(""), Some(Run::Running(_))) && live.run("db").is_none());
+        assert_eq!((live.part::<Pod>("backup").count(), live.all::<Pod>().count()), (1, 2));
     }
 }

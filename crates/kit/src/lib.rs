@@ -22,8 +22,9 @@
 //!   [`prune`](Context::prune) deletes only what the owner owns, [`write_status`](Context::write_status) writes only news,
 //!   [`event`](Context::event) never fails. All of them pass the fence of [`lead`]: a replica that no longer leads cannot write.
 //! - A [`Family`] is the caches of all kinds that belong to an object, and its [`Live`] objects one picture; a plan is then a list
-//!   of [`Wish`]es. What objects are made of is in [`kinds`], [`parts`], [`secure`] and [`mod@run`]; what decisions ask about them in
-//!   [`readiness`], [`pods`], [`claims`], [`adopt`] and [`cron`]; what users are asked everywhere in [`choices`].
+//!   of [`Task`]s. What objects are made of is in [`kinds`], [`parts`], [`secure`] and [`mod@run`]; what decisions ask about them in
+//!   [`readiness`], [`pods`], [`claims`], [`adopt`] and [`cron`]; what users are asked everywhere in
+//!   [`choices`] and [`backups`].
 //! - What an operator may do is declared beside what it does ([`access`]), its settings are data ([`flags`]), and so are its
 //!   [`metrics`]. What an application needs for its own Jobs is here too: a [`bucket`] for backups, a [`disk`] that survives
 //!   crashes. [`serve`] has health and metrics, [`telemetry`] logs and traces, [`webhook`] TLS for admission.
@@ -41,6 +42,7 @@
 pub mod access;
 pub mod adopt;
 mod apply;
+pub mod backups;
 pub mod bucket;
 mod call;
 pub mod choices;
@@ -82,6 +84,7 @@ pub mod secure;
 pub mod serve;
 mod slim;
 mod status;
+mod task;
 pub mod telemetry;
 pub mod webhook;
 mod wish;
@@ -92,7 +95,7 @@ pub use context::Context;
 pub use controller::{Controller, ControllerOptions, Trigger};
 pub use error::{Error, Result};
 pub use events::{Event, Events, Recorder, Reporter};
-pub use family::{Family, Kinship, Live};
+pub use family::{COMPONENT, Family, Kinship, Live};
 pub use informer::{Change, Informer, Select, Store, Subscription, Undecodable};
 pub use key::Key;
 pub use kind::{KindId, Owner, Projection, Row};
@@ -102,7 +105,8 @@ pub use reason::Reason;
 pub use reconcile::{Acted, Outcome, Reconciler};
 pub use run::{Run, run};
 pub use scope::Scope;
-pub use scrape::{ask, scrape};
+pub use scrape::{ask, scrape, scrape_all};
 pub use slim::{Meta, Slim};
 pub use status::{Condition, Conditions, Truth};
+pub use task::Task;
 pub use wish::Wish;

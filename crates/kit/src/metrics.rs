@@ -5,6 +5,7 @@
 
 mod exposition;
 mod family;
+mod own;
 mod per_object;
 mod process;
 mod table;
@@ -18,6 +19,7 @@ use prometheus_client::registry::Registry;
 
 pub use exposition::Format;
 pub use family::MAX_SERIES;
+pub use own::{Figure, Rate, page};
 pub use per_object::{Extra, PerObject};
 pub use table::{Kind, Row, reference, table};
 

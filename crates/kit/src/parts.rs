@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::{
-    api::core::v1::{
-        Affinity, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction, PersistentVolumeClaim,
-        PersistentVolumeClaimSpec, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm, PodSpec,
-        PodTemplateSpec, Probe, SecretKeySelector, SecretVolumeSource, Service, ServiceAccount, ServicePort,
-        Volume, VolumeMount, VolumeResourceRequirements, WeightedPodAffinityTerm,
+    api::{
+        apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy},
+        core::v1::{
+            Affinity, ContainerPort, EnvVar, EnvVarSource, HTTPGetAction, PersistentVolumeClaim,
+            PersistentVolumeClaimSpec, PersistentVolumeClaimVolumeSource, PodAffinity, PodAffinityTerm,
+            PodSpec, PodTemplateSpec, Probe, SecretKeySelector, SecretVolumeSource, Service, ServiceAccount,
+            ServicePort, ServiceSpec, Volume, VolumeMount, VolumeResourceRequirements,
+            WeightedPodAffinityTerm,
+        },
     },
     apimachinery::pkg::{
         api::resource::Quantity,
@@ -16,6 +20,8 @@ use k8s_openapi::{
     },
 };
 use kube::ResourceExt as _;
+
+use crate::choices::ServiceType;
 
 /// An identity without a token: for applications that never talk to Kubernetes.
 pub fn account(metadata: ObjectMeta) -> ServiceAccount {
@@ -39,6 +45,41 @@ pub fn claim(
     PersistentVolumeClaim { metadata, spec: Some(spec), status: None }
 }
 
+/// A Service of this type, for the pods with these labels.
+pub fn service(
+    metadata: ObjectMeta,
+    kind: ServiceType,
+    labels: Option<BTreeMap<String, String>>,
+    ports: Vec<ServicePort>,
+) -> Service {
+    let spec = ServiceSpec {
+        type_: Some(format!("{kind:?}")),
+        selector: labels,
+        ports: Some(ports),
+        ..ServiceSpec::default()
+    };
+    Service { metadata, spec: Some(spec), status: None }
+}
+
+/// A Deployment of pods that `selector` selects. `strategy` is how new ones come in place of old ones: `RollingUpdate` or `Recreate`.
+pub fn deployment(
+    metadata: ObjectMeta,
+    replicas: i32,
+    strategy: &str,
+    selector: LabelSelector,
+    template: PodTemplateSpec,
+) -> Deployment {
+    let spec = DeploymentSpec {
+        replicas: Some(replicas),
+        strategy: Some(DeploymentStrategy { type_: Some(strategy.to_owned()), rolling_update: None }),
+        revision_history_limit: Some(2),
+        selector,
+        template,
+        ..DeploymentSpec::default()
+    };
+    Deployment { metadata, spec, status: None }
+}
+
 /// Pods with these labels.
 pub fn template(labels: BTreeMap<String, String>, pod: PodSpec) -> PodTemplateSpec {
     let metadata = ObjectMeta { labels: Some(labels), ..ObjectMeta::default() };
@@ -54,6 +95,12 @@ pub fn matching(labels: BTreeMap<String, String>) -> LabelSelector {
 pub fn selector<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let labels: Vec<String> = labels.into_iter().map(|(label, value)| format!("{label}={value}")).collect();
     labels.join(",")
+}
+
+/// The labels of `selector` as text, as the scale subresource has them.
+pub fn selector_text(selector: &LabelSelector) -> String {
+    let labels = selector.match_labels.iter().flatten();
+    self::selector(labels.map(|(label, value)| (&**label, &**value)))
 }
 
 /// A strong preference about where pods with these labels are: for pod affinity, or anti-affinity.
@@ -154,6 +201,11 @@ pub fn env_from_secret(secret: &str, name: &str) -> EnvVar {
     EnvVar { name: name.to_owned(), value_from: Some(source), ..EnvVar::default() }
 }
 
+/// The words of a command line.
+pub fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
+    words.map(str::to_owned).into()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -192,6 +244,20 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {}, "automountServiceAccountToken": false})
         );
         assert_eq!(selector([("a", "b"), ("c", "d")]), "a=b,c=d");
+        assert_eq!(selector_text(&matching(labels())), "app=db");
+        assert_eq!(words(["serve", "--port"]), ["serve", "--port"]);
+        assert_eq!(
+            json!(service(ObjectMeta::default(), ServiceType::NodePort, Some(labels()), Vec::new()))["spec"],
+            json!({"type": "NodePort", "selector": {"app": "db"}, "ports": []})
+        );
+        let pods = template(labels(), PodSpec::default());
+        let web = deployment(ObjectMeta::default(), 2, "Recreate", matching(labels()), pods);
+        assert_eq!(
+            json!(web)["spec"],
+            json!({"replicas": 2, "revisionHistoryLimit": 2, "strategy": {"type": "Recreate"},
+                "selector": {"matchLabels": {"app": "db"}},
+                "template": {"metadata": {"labels": {"app": "db"}}, "spec": {"containers": []}}})
+        );
         let near = json!(together(labels()));
         let term =
             &near["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"][0]["podAffinityTerm"];

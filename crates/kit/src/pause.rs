@@ -18,6 +18,20 @@ pub fn is_paused(meta: &ObjectMeta) -> bool {
     value.is_some_and(|value| !NOT_PAUSED.iter().any(|not| value.trim().eq_ignore_ascii_case(not)))
 }
 
+/// Why an object is left alone, if its user asked for that: by the field `spec.paused`, or else by the annotation. What to say, in a
+/// condition or an event: what it means, and how to go on.
+pub fn why<K: Resource<DynamicType = ()>>(object: &K, spec_paused: bool) -> Option<String>
+where
+    K::Scope: 'static,
+{
+    let by_field =
+        "spec.paused is set: nothing is changed, only the status is kept up to date. To go on, remove it";
+    match spec_paused {
+        true => Some(by_field.to_owned()),
+        false => is_paused(object.meta()).then(|| message(object)),
+    }
+}
+
 /// What to say, in a condition or an event, about an object that is paused: what it means, and how to go on.
 pub fn message<K: Resource<DynamicType = ()>>(object: &K) -> String
 where
@@ -61,7 +75,12 @@ mod tests {
     fn the_message_says_how_to_go_on() {
         let metadata =
             ObjectMeta { name: Some("db".into()), namespace: Some("prod".into()), ..ObjectMeta::default() };
-        let told = message(&ConfigMap { metadata, ..ConfigMap::default() });
+        let mut object = ConfigMap { metadata, ..ConfigMap::default() };
+        let told = message(&object);
+        assert_eq!(why(&object, false), None);
+        assert!(why(&object, true).unwrap().starts_with("spec.paused is set: nothing is changed"));
+        object.metadata.annotations = Some([(PAUSED.to_owned(), "true".to_owned())].into());
+        assert_eq!(why(&object, false).as_ref(), Some(&told));
         assert_eq!(
             told,
             "ConfigMap prod/db is paused: nothing is changed, only its status is kept up to date. \

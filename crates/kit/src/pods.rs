@@ -1,7 +1,14 @@
 //! Questions about pods that decisions depend on.
 
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodSpec};
+use k8s_openapi::{
+    api::core::v1::{
+        ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodSpec, ResourceRequirements,
+    },
+    apimachinery::pkg::api::resource::Quantity,
+};
 use kube::ResourceExt as _;
+
+use crate::quantity;
 
 /// Whether a pod may still read or write its volumes. One that is being deleted may, until it is gone.
 pub fn may_write(pod: &Pod) -> bool {
@@ -12,6 +19,11 @@ pub fn may_write(pod: &Pod) -> bool {
 /// Whether a pod was made for the Job `job`.
 pub fn is_of_job(pod: &Pod, job: &str) -> bool {
     pod.owner_references().iter().any(|owner| owner.kind == "Job" && owner.name == job)
+}
+
+/// Whether a pod may still write while the Job `job` must be alone: one of its own is not in its way.
+pub fn is_in_the_way_of(pod: &Pod, job: &str) -> bool {
+    may_write(pod) && !is_of_job(pod, job)
 }
 
 fn first_container(pod: &Pod) -> Option<&ContainerStatus> {
@@ -43,6 +55,20 @@ pub fn argument<'a>(pod: &'a PodSpec, name: &str) -> Option<&'a str> {
     arguments.next().map(String::as_str)
 }
 
+/// CPU and memory for a pod's first container: what is in force, and the reason when that is not what was asked for. What `live`
+/// has stays in place of what the API server would refuse.
+pub fn resources(
+    asked: Option<&ResourceRequirements>,
+    live: Option<&PodSpec>,
+) -> (Option<ResourceRequirements>, Option<String>) {
+    let mut all = asked.into_iter().flat_map(|asked| asked.limits.iter().chain(&asked.requests)).flatten();
+    let is_wrong = |value: &Quantity| quantity::billionths(&value.0).is_none_or(|value| value < 0);
+    let Some((name, wrong)) = all.find(|(_, value)| is_wrong(value)) else { return (asked.cloned(), None) };
+    let why =
+        format!("{name}: {:?} is no quantity such as 500m or 256Mi; what was set before stays", wrong.0);
+    (live.and_then(|live| live.containers.first()?.resources.clone()), Some(why))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -66,6 +92,22 @@ mod tests {
     }
 
     #[test]
+    fn resources_that_are_none_leave_what_was_set_before() {
+        let limit = |memory: &str| -> ResourceRequirements {
+            serde_json::from_value(json!({"limits": {"memory": memory}})).unwrap()
+        };
+        let container = json!({"name": "a", "resources": limit("1Gi")});
+        let live: PodSpec = serde_json::from_value(json!({"containers": [container]})).unwrap();
+        assert_eq!(resources(None, Some(&live)), (None, None));
+        assert_eq!(resources(Some(&limit("2Gi")), Some(&live)), (Some(limit("2Gi")), None));
+        let (stays, why) = resources(Some(&limit("much")), Some(&live));
+        assert_eq!(stays, Some(limit("1Gi")));
+        let want = "memory: \"much\" is no quantity such as 500m or 256Mi; what was set before stays";
+        assert_eq!(why.as_deref(), Some(want));
+        assert_eq!(resources(Some(&limit("-1")), None).0, None);
+    }
+
+    #[test]
     fn a_pod_lets_go_of_its_volumes_when_it_has_ended_not_when_it_is_asked_to() {
         let pod = |phase: &str| -> Pod {
             let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "copy", "uid": "u"});
@@ -79,6 +121,8 @@ mod tests {
         assert!(may_write(&pod("Running")) && may_write(&Pod::default()));
         assert!(!may_write(&pod("Succeeded")) && !may_write(&pod("Failed")));
         assert!(is_of_job(&pod("Running"), "copy") && !is_of_job(&pod("Running"), "other"));
+        assert!(is_in_the_way_of(&pod("Running"), "other") && !is_in_the_way_of(&pod("Running"), "copy"));
+        assert!(!is_in_the_way_of(&pod("Failed"), "other"));
         let spec = pod("Running").spec.unwrap();
         assert_eq!(
             [argument(&spec, "--from"), argument(&spec, "--to"), argument(&spec, "y")],

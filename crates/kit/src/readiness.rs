@@ -4,6 +4,8 @@ mod ground;
 mod replicas;
 mod run;
 
+pub use replicas::is_stopped;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 /// The answer.
@@ -28,6 +30,14 @@ impl Readiness {
         match self {
             Self::Ready => None,
             Self::Waiting(why) | Self::Failed(why) => Some(why),
+        }
+    }
+
+    /// The same as a result: the error is why it is not ready.
+    pub fn into_result(self) -> Result<(), String> {
+        match self {
+            Self::Ready => Ok(()),
+            Self::Waiting(why) | Self::Failed(why) => Err(why),
         }
     }
 

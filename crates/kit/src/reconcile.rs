@@ -83,6 +83,14 @@ impl Outcome {
 }
 
 impl Acted {
+    /// The same as [`outcome`](Self::outcome), but what is done is looked at again, if `again` says when and what for.
+    pub fn outcome_or_wait(self, again: Option<(Duration, impl Into<Cow<'static, str>>)>) -> Outcome {
+        match (self, again) {
+            (Self::Done, Some((after, reason))) => Outcome::wait(reason, after),
+            (acted, _) => acted.outcome(),
+        }
+    }
+
     /// The usual end of a report: done, or try again.
     pub fn outcome(self) -> Outcome {
         match self {
@@ -103,6 +111,15 @@ mod tests {
 
     use super::*;
     use crate::KindId;
+
+    #[test]
+    fn what_is_done_may_be_looked_at_again_and_what_failed_is_retried() {
+        let again = Some((Duration::from_secs(5), "its load"));
+        assert!(matches!(Acted::Done.outcome_or_wait(again), Outcome::Wait { .. }));
+        assert!(matches!(Acted::Done.outcome_or_wait(None::<(Duration, &str)>), Outcome::Done));
+        assert!(matches!(Acted::Paused.outcome_or_wait(again), Outcome::Done));
+        assert!(matches!(Acted::Failed(Error::other("no")).outcome_or_wait(again), Outcome::Retry(_)));
+    }
 
     #[test]
     fn an_object_whose_namespace_goes_is_waited_for_not_retried() {

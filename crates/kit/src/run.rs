@@ -2,14 +2,9 @@
 //!
 //! The Job's own conditions decide; its pods only add their last words, because they may be gone long before the Job is.
 
-use std::{
-    borrow::Borrow,
-    fs::OpenOptions,
-    io::{self, Write as _},
-    path::Path,
-    process::ExitCode,
-    time::Duration,
-};
+mod end;
+
+use std::{borrow::Borrow, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::{
@@ -23,12 +18,16 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::ResourceExt as _;
-use serde_json::{Value, json};
+
+pub use end::{Failure, end, exit};
 
 use crate::{
     pods,
     readiness::{Readiness, Workload},
 };
+
+/// Long enough for an operator that was away to see how a Job ended. One that is gone may be run again.
+const KEPT_SECONDS: i32 = 24 * 60 * 60;
 
 /// How a Job stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,26 +76,6 @@ pub fn completed(job: &Job) -> Option<Timestamp> {
     job.status.as_ref()?.completion_time.as_ref().map(|time| time.0)
 }
 
-/// Ends the process of a Job: what it has to say goes where [`run()`] reads it, and to the log. `ended` is a result, or an error with
-/// its exit code; `file` the container's termination log, if there is one.
-pub fn end(file: &Path, ended: Result<Value, (u8, String)>) -> ExitCode {
-    let (said, code) = match ended {
-        Ok(done) => (done, 0),
-        Err((code, error)) => {
-            tracing::error!("exit code {code}: {error}");
-            (json!({ "error": error }), code)
-        }
-    };
-    // Not in a container, the caller reads it here.
-    let _ = writeln!(io::stdout(), "{said}");
-    if let Ok(mut log) = OpenOptions::new().write(true).truncate(true).open(file)
-        && let Err(error) = writeln!(log, "{said}")
-    {
-        tracing::warn!("{}: {error}", file.display());
-    }
-    ExitCode::from(code)
-}
-
 /// What a pod of the Job `job` waits for, if it is more than its next moment.
 pub fn waits<'a>(job: &str, pods: impl IntoIterator<Item = &'a Pod>) -> Option<String> {
     let passing = |why: &str| why.starts_with("ContainersNotReady") || why.starts_with("PodCompleted");
@@ -128,6 +107,12 @@ pub fn job(mut pods: PodTemplateSpec, hopeless: &[i32], deadline: Duration) -> J
         template: pods,
         ..JobSpec::default()
     }
+}
+
+/// A Job that is run once, and goes a day after its end.
+pub fn once(metadata: ObjectMeta, job: JobSpec) -> Job {
+    let spec = JobSpec { ttl_seconds_after_finished: Some(KEPT_SECONDS), ..job };
+    Job { metadata, spec: Some(spec), status: None }
 }
 
 /// A CronJob that runs `job` by `schedule` in UTC, one at a time. A run that was missed is made up for within the hour.
@@ -173,6 +158,8 @@ fn words(end: &ContainerStateTerminated) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn job(conditions: Value) -> Job {
@@ -269,23 +256,15 @@ mod tests {
         assert_eq!(told["podFailurePolicy"]["rules"][0]["onExitCodes"]["values"], json!([64, 65]));
         assert_eq!(told["template"]["spec"]["restartPolicy"], "Never");
         assert_eq!(told["activeDeadlineSeconds"], 600);
+        assert_eq!(
+            json!(once(ObjectMeta::default(), spec.clone()))["spec"]["ttlSecondsAfterFinished"],
+            86_400
+        );
         let told = json!(cron_job(ObjectMeta::default(), "0 3 * * *".to_owned(), spec));
         assert_eq!(told["spec"]["concurrencyPolicy"], "Forbid");
         assert_eq!(
             told["spec"]["jobTemplate"]["metadata"]["labels"]["app"], "db",
             "its Jobs are found by them"
         );
-    }
-
-    #[test]
-    fn the_last_words_go_where_they_are_read() {
-        let file = std::env::temp_dir().join(format!("capstan-end-{:016x}", fastrand::u64(..)));
-        let code = |code| format!("{:?}", ExitCode::from(code));
-        assert_eq!(format!("{:?}", end(&file, Ok(json!({"notes": 1})))), code(0));
-        assert!(!file.exists(), "a file that is not there is not made");
-        std::fs::write(&file, "what another container wrote, a long line").unwrap();
-        assert_eq!(format!("{:?}", end(&file, Err((64, "no such version".to_owned())))), code(64));
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"error\":\"no such version\"}\n");
-        std::fs::remove_file(file).unwrap();
     }
 }

@@ -3,8 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::join_all;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::readiness::is_ready;
 
 /// A pod that does not answer in this time says nothing.
 const DEADLINE: Duration = Duration::from_secs(2);
@@ -14,6 +18,14 @@ const MOST: usize = 1 << 20;
 /// The value of `metric`, a series without labels, that the pod at `address` says; nothing when it says none.
 pub async fn scrape(address: &str, port: u16, metric: &str) -> Option<f64> {
     read(&ask(address, port, "/metrics").await?, metric)
+}
+
+/// The value of `metric` that each ready pod of `pods` says. One that does not answer is left out.
+pub async fn scrape_all<'a>(pods: impl IntoIterator<Item = &'a Pod>, port: u16, metric: &str) -> Vec<f64> {
+    let ready = pods.into_iter().filter(|pod| is_ready(*pod));
+    let addresses = ready.filter_map(|pod| pod.status.as_ref()?.pod_ip.as_deref());
+    let asked = addresses.map(|address| scrape(address, port, metric));
+    join_all(asked).await.into_iter().flatten().collect()
 }
 
 /// What the pod at `address` answers to a GET of `path`; nothing when it does not answer well, or not soon.

@@ -37,6 +37,16 @@ pub fn pod(account: String, user: i64, container: Container, volumes: Vec<Volume
     }
 }
 
+/// A container as [`restricted_container`], of this name and image.
+pub fn container(name: &str, image: String) -> Container {
+    Container {
+        name: name.to_owned(),
+        image: Some(image),
+        security_context: Some(restricted_container()),
+        ..Container::default()
+    }
+}
+
 /// A container without privileges, that cannot write to its image.
 /// Source: Pod Security Standards, `restricted`.
 pub fn restricted_container() -> SecurityContext {
@@ -59,6 +69,13 @@ pub fn password() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn containers_have_no_privileges() {
+        let container = container("app", "app:1".to_owned());
+        assert_eq!((&*container.name, container.image.as_deref()), ("app", Some("app:1")));
+        assert_eq!(container.security_context, Some(restricted_container()));
+    }
 
     #[test]
     fn passwords_are_long_and_differ() {

@@ -26,6 +26,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use futures::FutureExt as _;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -136,19 +137,29 @@ impl Bound {
     pub async fn run(self, stop: CancellationToken) {
         let heartbeat = Heartbeat::start(stop.clone());
         self.admin.live("event-loop", move || heartbeat.check());
-        let servers =
-            self.servers.into_iter().map(|(listener, routes)| serve(listener, routes, stop.clone()));
+        let servers = self
+            .servers
+            .into_iter()
+            .map(|(listener, routes)| until(listener, routes, stop.clone().cancelled_owned(), GRACE));
         futures::future::join_all(servers).await;
     }
 }
 
-async fn serve(listener: TcpListener, routes: Router, stop: CancellationToken) {
+/// Serves `routes` until `stop`, then lets requests in progress end, if that takes no longer than `grace`. An application that serves
+/// HTTP of its own ends by it as its operator does.
+pub async fn until(
+    listener: TcpListener,
+    routes: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+    grace: Duration,
+) {
+    let stop = stop.shared();
     let service = routes.into_make_service_with_connect_info::<SocketAddr>();
-    let server = axum::serve(listener, service).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let server = axum::serve(listener, service).with_graceful_shutdown(stop.clone());
     tokio::select! {
         // axum retries errors of accept by itself and returns only when it was told to stop.
         _ = server.into_future() => {}
-        () = async { stop.cancelled().await; tokio::time::sleep(GRACE).await } => {}
+        () = async { stop.await; tokio::time::sleep(grace).await } => {}
     }
 }
 

@@ -22,6 +22,9 @@ pub trait Wish: Any + Debug + Send + Sync {
     /// Makes it so, by [`Context::apply`].
     fn apply<'a>(&'a self, cx: &'a Context, live: &'a Live) -> BoxFuture<'a, Result<()>>;
 
+    /// Removes the object that this was seen as, by [`Context::delete`].
+    fn delete<'a>(&'a self, cx: &'a Context) -> BoxFuture<'a, Result<()>>;
+
     /// Pretends that it is so: for tests of decisions.
     fn put_into(&self, live: &mut Live);
 }
@@ -52,6 +55,10 @@ where
 
     fn apply<'a>(&'a self, cx: &'a Context, live: &'a Live) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move { cx.apply(self, live.get(&self.name_any())).await.map(drop) })
+    }
+
+    fn delete<'a>(&'a self, cx: &'a Context) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { cx.delete(self).await.map(drop) })
     }
 
     fn put_into(&self, live: &mut Live) {

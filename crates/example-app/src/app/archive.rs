@@ -1,10 +1,10 @@
 //! All notes as one document: what a backup is. Its checksum proves that nothing is missing or changed.
 
+use kit::run::Failure;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{
-    failure::Failure,
     format::{Format, Key, Note, hex, json_line},
     tree::Tree,
 };

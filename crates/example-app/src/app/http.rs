@@ -19,17 +19,13 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use kit::{
+    metrics::{Rate, page},
+    run::{Failure, exit},
+};
 use serde_json::json;
 
-use super::{
-    archive,
-    failure::Failure,
-    format::Key,
-    metrics::{self, Requests},
-    notes::Notes,
-    password::Password,
-    versions::AppVersion,
-};
+use super::{archive, format::Key, notes::Notes, password::Password, versions::AppVersion};
 
 const LARGEST_NOTE: usize = 1 << 20;
 
@@ -39,7 +35,8 @@ pub(super) struct App {
     pub(super) features: Vec<String>,
     pub(super) notes: Notes,
     pub(super) password: Password,
-    pub(super) requests: Requests,
+    /// Those for notes; probes and scrapes are not load.
+    pub(super) requests: Rate,
 }
 
 type Shared = State<Arc<App>>;
@@ -71,9 +68,9 @@ impl IntoResponse for Refused {
 impl From<Failure> for Refused {
     fn from(failure: Failure) -> Self {
         tracing::error!("{failure}");
-        let status = match &failure {
-            Failure::Volume(error) if error.is_full() => StatusCode::INSUFFICIENT_STORAGE,
-            Failure::Usage(_) | Failure::Version(_) => StatusCode::SERVICE_UNAVAILABLE,
+        let status = match failure.exit_code() {
+            exit::FULL => StatusCode::INSUFFICIENT_STORAGE,
+            exit::USAGE => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self(status, failure.to_string())
@@ -195,10 +192,10 @@ async fn metrics(State(app): Shared) -> Response {
     let AppVersion { version, format, .. } = app.version;
     let build = format!("{{version=\"{version}\",format=\"{}\"}}", format.number());
     let healthy = f64::from(u8::from(app.health().is_ok()));
-    let (total, rate) = app.requests.rate();
+    let (total, rate) = app.requests.read();
     let cache = app.notes.cache();
     let (hits, misses, bytes) = (cache.hits as f64, cache.misses as f64, cache.bytes as f64);
-    let text = metrics::text(&[
+    let text = page(&[
         ("notes_total", "", "gauge", "Notes on the volume.", notes as f64),
         ("notes_healthy", "", "gauge", "1 as long as the data is as it was written.", healthy),
         ("notes_requests_total", "", "counter", "Requests for notes.", total as f64),

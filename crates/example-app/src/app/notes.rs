@@ -6,12 +6,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use kit::{Clock, disk::Disk};
+use kit::{
+    Clock,
+    disk::{self, Disk, Stamp},
+    run::Failure,
+};
 
 use super::{
-    failure::Failure,
     format::{Key, Note},
-    tree::{Stamp, Tree},
+    tree::Tree,
     versions::{AppVersion, Way},
 };
 
@@ -107,13 +110,13 @@ impl Notes {
 
     /// The tree in use. Another process may have put another one in its place, so it is asked for each time.
     pub(super) fn tree(&self) -> Result<Tree, Failure> {
-        let emptied = || Failure::Corrupt("the volume was emptied".to_owned());
+        let emptied = || Failure::corrupt("the volume was emptied".to_owned());
         let tree = Tree::open(&self.root)?.ok_or_else(emptied)?;
         let AppVersion { version, format, .. } = self.version;
         let (have, reads) = (tree.format.number(), format.number());
         match self.version.way_from(tree.format)? {
             Way::Roll => Ok(tree),
-            Way::Migrate => Err(Failure::Usage(format!(
+            Way::Migrate => Err(Failure::usage(format!(
                 "the data has format {have}, and {version} reads format {reads}: run `example-app migrate --to {version}` first"
             ))),
         }
@@ -125,7 +128,7 @@ impl Notes {
 
     fn read(&self, tree: &Tree, key: &Key) -> Result<Option<Note>, Failure> {
         // Without a file there is nothing to compare with; reading says what is wrong, if anything is.
-        if let Some(note) = tree.stamp(key).and_then(|stamp| self.cache().get(key, stamp)) {
+        if let Some(note) = disk::stamp(&tree.path(key)).and_then(|stamp| self.cache().get(key, stamp)) {
             return Ok(Some(note));
         }
         let Some((stamp, note)) = tree.read(key)? else { return Ok(None) };

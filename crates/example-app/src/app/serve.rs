@@ -7,14 +7,11 @@ use std::{
     time::Duration,
 };
 
-use futures::FutureExt as _;
-use kit::{Clock, quantity};
+use kit::{Clock, metrics::Rate, quantity, run::Failure, serve::until};
 use tokio::net::TcpListener;
 
 use super::{
-    failure::Failure,
     http::{self, App},
-    metrics::Requests,
     notes::Notes,
     password::Password,
     versions,
@@ -55,28 +52,25 @@ impl Serve {
     pub(super) async fn bind(self, data: &Path, clock: Clock) -> Result<Bound, Failure> {
         let version = versions::find(&self.app_version)?;
         let password = Password(self.password_file);
-        password.digest().map_err(Failure::Setup)?;
+        password.digest().map_err(Failure::setup)?;
         let notes = Notes::open(data, version, self.cache, clock)?;
-        let taken = |error| Failure::Setup(format!("cannot listen on {}: {error}", self.listen));
+        let taken = |error| Failure::setup(format!("cannot listen on {}: {error}", self.listen));
         let listener = TcpListener::bind(self.listen).await.map_err(taken)?;
         let address = listener.local_addr().map_err(taken)?;
-        let requests = Requests::default();
-        let app = Arc::new(App { version, features: self.features, notes, password, requests });
+        let app =
+            Arc::new(App { version, features: self.features, notes, password, requests: Rate::default() });
         Ok(Bound { address, app, listener })
     }
 }
 
 impl Bound {
     /// Serves until `stop`, then finishes the requests in progress if they are quick.
-    pub(super) async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), Failure> {
-        let stop = stop.shared();
+    pub(super) async fn run(self, stop: impl Future<Output = ()> + Send + 'static) {
         tracing::info!(address = %self.address, version = self.app.version.version, "notes are served");
         let watched = watch_over(self.app.clone());
-        let server = axum::serve(self.listener, http::routes(self.app)).with_graceful_shutdown(stop.clone());
         tokio::select! {
-            served = server => served.map_err(|error| Failure::Setup(error.to_string())),
-            () = async { stop.await; tokio::time::sleep(GRACE).await } => Ok(()),
-            () = watched => Ok(()),
+            () = until(self.listener, http::routes(self.app), stop, GRACE) => {}
+            () = watched => {}
         }
     }
 }

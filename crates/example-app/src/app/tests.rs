@@ -13,11 +13,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kit::{Clock, disk::Disk};
+use kit::{Clock, disk::Disk, run::Failure};
 use serde_json::{Value, json};
 
 use super::{
-    failure::Failure,
     format::{Format, Key, Note},
     notes::Notes,
     tree::Tree,

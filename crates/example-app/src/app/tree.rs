@@ -7,20 +7,17 @@
 //! ```
 
 use std::{
-    fs::{self, File, Metadata},
-    io::{self, Read},
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use jiff::Timestamp;
-use kit::disk::{Disk, Generation, at, names};
-
-use super::{
-    failure::Failure,
-    format::{Format, Key, Note},
+use kit::{
+    disk::{self, Disk, Generation, Stamp, names},
+    run::Failure,
 };
+
+use super::format::{Format, Key, Note};
 
 /// Where the tree is that the last restore replaced.
 pub(super) const BEFORE_RESTORE: &str = "before-restore";
@@ -29,13 +26,6 @@ pub(super) const BEFORE_RESTORE: &str = "before-restore";
 pub(super) struct Tree {
     pub(super) place: Generation,
     pub(super) format: Format,
-}
-
-/// Inode, time of change and length: they tell a file from the one that replaces it.
-pub(super) type Stamp = (u64, i64, i64, u64);
-
-fn stamp(metadata: &Metadata) -> Stamp {
-    (metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len())
 }
 
 impl Tree {
@@ -51,7 +41,7 @@ impl Tree {
 
     fn of(place: Generation) -> Result<Self, Failure> {
         let format = place.word().parse().ok().and_then(Format::of_number);
-        let unknown = || Failure::Corrupt(format!("its data format {:?} is not known", place.word()));
+        let unknown = || Failure::corrupt(format!("its data format {:?} is not known", place.word()));
         Ok(Self { format: format.ok_or_else(unknown)?, place })
     }
 
@@ -81,7 +71,7 @@ impl Tree {
     pub(super) fn keys(&self) -> Result<Vec<Key>, Failure> {
         let key = |name: &String| {
             let stray =
-                || Failure::Corrupt(format!("{} is not a note", self.place.dir().join(name).display()));
+                || Failure::corrupt(format!("{} is not a note", self.place.dir().join(name).display()));
             Key::from_file_name(name).ok_or_else(stray)
         };
         let mut keys = names(&self.place.dir())?.iter().map(key).collect::<Result<Vec<_>, _>>()?;
@@ -98,25 +88,11 @@ impl Tree {
     /// Reads a note, and says which file it was.
     pub(super) fn read(&self, key: &Key) -> Result<Option<(Stamp, Note)>, Failure> {
         let path = self.path(key);
-        let read = || {
-            let mut file = File::open(&path)?;
-            let (metadata, mut bytes) = (file.metadata()?, Vec::new());
-            file.read_to_end(&mut bytes)?;
-            Ok((stamp(&metadata), metadata.modified()?, bytes))
-        };
-        let (stamp, modified, bytes) = match read() {
-            Err(error) if io::Error::kind(&error) == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(at(&path))?,
-        };
-        let time = Timestamp::try_from(modified).map_err(|_| "its time is out of range".to_owned());
-        let note = time.and_then(|modified| self.format.decode(key, bytes, modified));
-        let wrong = |what| Failure::Corrupt(format!("note {:?} in {}: {what}", key.as_str(), path.display()));
-        note.map(|note| Some((stamp, note))).map_err(wrong)
-    }
-
-    /// Which file a note is at present, if it is one.
-    pub(super) fn stamp(&self, key: &Key) -> Option<Stamp> {
-        fs::metadata(self.path(key)).ok().map(|metadata| stamp(&metadata))
+        let Some(file) = disk::read(&path)? else { return Ok(None) };
+        let time = Timestamp::try_from(file.modified).map_err(|_| "its time is out of range".to_owned());
+        let note = time.and_then(|modified| self.format.decode(key, file.bytes, modified));
+        let wrong = |what| Failure::corrupt(format!("note {:?} in {}: {what}", key.as_str(), path.display()));
+        note.map(|note| Some((file.stamp, note))).map_err(wrong)
     }
 
     /// Writes a note that readers see at once.

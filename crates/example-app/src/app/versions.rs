@@ -1,5 +1,7 @@
 //! The releases of the application, and which may follow which.
 
+use kit::run::Failure;
+
 use super::format::Format;
 
 /// One release.
@@ -16,18 +18,17 @@ pub struct AppVersion {
 
 /// Every release, oldest first.
 pub const VERSIONS: &[AppVersion] = &[
-    AppVersion { version: "0.0.1", format: Format::Raw, needs: None, broken: None },
-    AppVersion { version: "0.0.2", format: Format::Checked, needs: None, broken: None },
-    AppVersion {
-        version: "0.0.3",
-        format: Format::Checked,
-        needs: None,
-        broken: Some(
-            "0.0.3 was shipped broken: it waits for an index that it never builds; set another version",
-        ),
-    },
-    AppVersion { version: "0.1.0", format: Format::Checked, needs: Some("0.0.2"), broken: None },
+    release("0.0.1", Format::Raw),
+    release("0.0.2", Format::Checked),
+    AppVersion { broken: Some(NO_INDEX), ..release("0.0.3", Format::Checked) },
+    AppVersion { needs: Some("0.0.2"), ..release("0.1.0", Format::Checked) },
 ];
+const NO_INDEX: &str =
+    "0.0.3 was shipped broken: it waits for an index that it never builds; set another version";
+
+const fn release(version: &'static str, format: Format) -> AppVersion {
+    AppVersion { version, format, needs: None, broken: None }
+}
 
 /// Why a version cannot be run, or cannot follow another one. The text says what to set instead.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +42,12 @@ pub enum Refusal {
         format = format.number()
     )]
     NoWayBack { to: &'static str, format: Format, stay: &'static str },
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::usage(refusal.to_string())
+    }
 }
 
 /// What has to be done to the data on the way to a version.

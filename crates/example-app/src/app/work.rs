@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use kit::{bucket::Bucket, disk::Disk};
+use kit::{
+    bucket::Bucket,
+    disk::Disk,
+    run::{Failure, exit},
+};
 use serde_json::{Value, json};
 
 use super::{
     archive,
-    failure::Failure,
     tree::{BEFORE_RESTORE, Tree},
     versions::{AppVersion, Way},
 };
@@ -40,7 +43,7 @@ pub(super) fn migrate(
 
 /// All notes into one object. Other processes may write meanwhile: every note is in it as it was before or after.
 pub(super) async fn backup(root: &Path, bucket: &Bucket, key: &str) -> Result<Value, Failure> {
-    let empty = || Failure::Usage(format!("{} is empty: there is nothing to back up", root.display()));
+    let empty = || Failure::usage(format!("{} is empty: there is nothing to back up", root.display()));
     let tree = Tree::open(root)?.ok_or_else(empty)?;
     let (bytes, notes) = archive::encode(&tree)?;
     bucket.put(key, &bytes).await?;
@@ -60,10 +63,10 @@ pub(super) async fn restore(
 ) -> Result<Value, Failure> {
     let (key, bytes) = bucket.find(key, prefix, SUFFIX).await?;
     let (format, notes) =
-        archive::decode(&bytes).map_err(|what| Failure::Corrupt(format!("{bucket}, {key}: {what}")))?;
+        archive::decode(&bytes).map_err(|what| Failure::corrupt(format!("{bucket}, {key}: {what}")))?;
     let old = match Tree::open(root) {
         // What cannot be read is replaced: that is what restores are for.
-        Err(failure) if failure.exit_code() == 65 => None,
+        Err(failure) if failure.exit_code() == exit::CORRUPT => None,
         old => old?,
     };
     if let Some(old) = &old {

@@ -8,9 +8,11 @@ pub(crate) use deployment::{deployment, selector};
 pub(crate) use job::{job, schedule};
 
 use kit::{
-    choices::DeletionPolicy,
-    kinds::{Container, PersistentVolumeClaim, PodSpec, Secret, Service, ServiceAccount, ServiceSpec},
-    owned, parts, secure,
+    COMPONENT, claims,
+    kinds::{Container, PersistentVolumeClaim, PodSpec, Secret, Service, ServiceAccount},
+    owned,
+    parts::{self, words},
+    secure,
 };
 use kube::ResourceExt as _;
 
@@ -32,32 +34,29 @@ pub(crate) fn secret(app: &ExampleApp) -> Secret {
     owned(Secret { metadata: names::meta(app, names::secret(app), names::APP), ..Secret::default() }, app)
 }
 
-/// With `Retain` nobody owns it, so it survives the ExampleApp; with `Delete` Kubernetes removes it. `version` is that of the
-/// data, as far as it is known.
-pub(crate) fn claim(world: &World, wanted: &Wanted, version: Option<String>) -> PersistentVolumeClaim {
+/// Nothing when the data is on a claim that somebody else made. With `Retain` nobody owns it, so it survives the ExampleApp; with
+/// `Delete` Kubernetes removes it. `version` is that of the data, as far as it is known.
+pub(crate) fn claim(
+    world: &World,
+    wanted: &Wanted,
+    version: Option<String>,
+) -> Option<PersistentVolumeClaim> {
     let app = &*world.app;
+    if world.claim_name != names::claim(app) || app.spec.storage.existing_claim.is_some() {
+        return None;
+    }
     let mut metadata = names::meta(app, names::claim(app), names::APP);
     metadata.annotations = version.map(|version| [(names::DATA_VERSION.to_owned(), version)].into());
-    // Access modes cannot change: a claim that is taken over keeps its own.
-    let live = world.claim().and_then(|claim| claim.spec.as_ref()?.access_modes.clone());
-    let modes = live.unwrap_or_else(|| vec!["ReadWriteOnce".to_owned()]);
+    let modes = claims::access_modes(world.claim());
     let claim = parts::claim(metadata, modes, wanted.class.clone(), wanted.size.clone());
-    match app.spec.deletion_policy {
-        DeletionPolicy::Retain => claim,
-        DeletionPolicy::Delete => owned(claim, app),
-    }
+    Some(app.spec.deletion_policy.owned(claim, app))
 }
 
 pub(crate) fn service(world: &World) -> Service {
     let app = &*world.app;
-    let spec = ServiceSpec {
-        type_: Some(format!("{:?}", app.spec.service.kind)),
-        selector: selector(world).match_labels,
-        ports: Some(vec![parts::service_port("http", 80, PORT)]),
-        ..ServiceSpec::default()
-    };
     let metadata = names::meta(app, app.name_any(), names::APP);
-    owned(Service { metadata, spec: Some(spec), status: None }, app)
+    let ports = vec![parts::service_port("http", 80, PORT)];
+    owned(parts::service(metadata, app.spec.service.kind, selector(world).match_labels, ports), app)
 }
 
 /// Where it is reached.
@@ -67,14 +66,12 @@ pub(crate) fn url(world: &World) -> Option<String> {
 
 /// A container that runs `capstan example-app <arguments>` on the data, with as few rights as possible.
 fn container(world: &World, name: &str, arguments: Vec<String>) -> Container {
+    let image = world.app.spec.image.clone().unwrap_or_else(|| world.image.to_string());
     Container {
-        name: name.to_owned(),
-        image: Some(world.app.spec.image.clone().unwrap_or_else(|| world.image.to_string())),
-        command: Some(vec!["capstan".to_owned(), "example-app".to_owned()]),
+        command: Some(words(["capstan", "example-app"])),
         args: Some(arguments),
         volume_mounts: Some(vec![parts::mount("data", "/data")]),
-        security_context: Some(secure::restricted_container()),
-        ..Container::default()
+        ..secure::container(name, image)
     }
 }
 
@@ -82,20 +79,9 @@ fn container(world: &World, name: &str, arguments: Vec<String>) -> Container {
 fn pod(world: &World, container: Container) -> PodSpec {
     let volumes = vec![parts::claim_volume("data", &world.claim_name)];
     let mut labels = names::labels(&world.app, names::APP);
-    labels.remove(names::COMPONENT);
+    labels.remove(COMPONENT);
     PodSpec {
-        affinity: (!shares_between_nodes(world)).then(|| parts::together(labels)),
+        affinity: (!claims::is_shared(world.claim())).then(|| parts::together(labels)),
         ..secure::pod(world.app.name_any(), USER, container, volumes)
     }
-}
-
-/// Whether pods on several nodes can use the volume at once.
-fn shares_between_nodes(world: &World) -> bool {
-    let modes = world.claim().and_then(|claim| claim.spec.as_ref()?.access_modes.as_ref());
-    modes.is_some_and(|modes| modes.iter().any(|mode| mode == "ReadWriteMany"))
-}
-
-/// The words of a command line.
-fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
-    words.map(str::to_owned).into()
 }

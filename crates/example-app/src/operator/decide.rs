@@ -8,20 +8,17 @@ pub(crate) mod begin;
 pub(crate) mod operation;
 pub(crate) mod spec;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kit::{
-    Slim, Wish,
-    kinds::{CronJob, Deployment, Job, Secret, Time},
+    Slim, Task,
+    kinds::{CronJob, Deployment, Secret, Time},
 };
 use kube::{Resource as _, ResourceExt as _};
 
 use self::operation::{Next, START_DEADLINE};
-pub(crate) use self::{
-    operation::{UndoData, undo_data},
-    spec::{Refusal, Wanted},
-};
+pub(crate) use self::spec::{Refusal, Wanted};
 use super::{
     build, names,
     observe::{World, version_of},
@@ -46,20 +43,6 @@ pub struct Plan {
     pub(crate) refused: Vec<Refusal>,
     /// When to look again, if nothing changes before, and what for.
     pub(crate) again: Option<(Duration, &'static str)>,
-}
-
-/// One thing to do.
-#[derive(Debug, Clone)]
-pub(crate) enum Task {
-    Apply(Arc<dyn Wish>),
-    /// A Secret for a password; the password itself is made when it is carried out.
-    Password(Box<Secret>),
-    /// Scheduled backups are no longer wanted.
-    Unschedule,
-    /// A Job that may run beside the application.
-    Run(Box<Job>),
-    /// A Job that must have the volume for itself.
-    RunAlone(Box<Job>),
 }
 
 /// What began or ended.
@@ -210,16 +193,16 @@ fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas
     if world.live.get::<Slim<Secret>>(&names::secret(app)).is_none() {
         tasks.push(Task::Password(Box::new(build::secret(app))));
     }
-    if has_own_claim(world) {
-        let moved = operation.filter(|operation| operation.step == Step::Start && operation.from.is_some());
-        let version = moved.map(|operation| operation.to.clone());
-        let version = version.or_else(|| on_claim(world, &world.status()));
-        tasks.push(Task::apply(build::claim(world, wanted, version)));
-    }
+    let moved = operation.filter(|it| it.step == Step::Start && it.from.is_some()).map(|it| it.to.clone());
+    let marked = moved.or_else(|| on_claim(world, &world.status()));
+    tasks.extend(build::claim(world, wanted, marked).map(Task::apply));
     tasks.push(Task::apply(build::service(world)));
     tasks.push(Task::apply(build::deployment(world, wanted, &version, replicas)));
     let disrupted = operation.is_some_and(|it| it.step != Step::BackUp) || begin::is_unborn(world);
-    tasks.push(build::schedule(world, wanted, disrupted).map_or(Task::Unschedule, Task::apply));
+    match build::schedule(world, wanted, disrupted) {
+        Some(schedule) => tasks.push(Task::apply(schedule)),
+        None => tasks.extend(world.live.ours::<CronJob>(&names::schedule(app)).cloned().map(Task::delete)),
+    }
     tasks.extend(operation.and_then(|operation| job(world, operation)));
     tasks
 }
@@ -228,10 +211,8 @@ fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas
 fn mark_claim(world: &World, wanted: &Wanted, status: &ExampleAppStatus) -> Vec<Task> {
     let version = on_claim(world, status);
     let is_news = version.is_some() && world.claim().is_some() && world.on_claim() != version.as_ref();
-    match is_news && has_own_claim(world) {
-        true => vec![Task::apply(build::claim(world, wanted, version))],
-        false => Vec::new(),
-    }
+    let claim = build::claim(world, wanted, version).filter(|_| is_news);
+    claim.map(Task::apply).into_iter().collect()
 }
 
 /// What the claim is to say: which version served its data last, and once it says so, which one the data was brought to since.
@@ -240,15 +221,11 @@ fn on_claim(world: &World, status: &ExampleAppStatus) -> Option<String> {
     status.current_version.clone().or_else(brought_to)
 }
 
-fn has_own_claim(world: &World) -> bool {
-    world.claim_name == names::claim(&world.app) && world.app.spec.storage.existing_claim.is_none()
-}
-
 /// The Job of this step, unless it is there already.
 fn job(world: &World, operation: &Operation) -> Option<Task> {
     let job = build::job(world, operation)?;
     match operation.step {
-        _ if world.run(&job.name_any()).is_some() => None,
+        _ if world.live.run(&job.name_any()).is_some() => None,
         Step::BackUp => Some(Task::Run(Box::new(job))),
         _ => world.is_stopped(&job.name_any()).then(|| Task::RunAlone(Box::new(job))),
     }
@@ -265,28 +242,13 @@ fn again(world: &World, operation: Option<&Operation>, now: Timestamp) -> Option
     }
 }
 
-impl Task {
-    fn apply(wish: impl Wish) -> Self {
-        Self::Apply(Arc::new(wish))
-    }
-
-    /// Whether it makes what is not there, or switches what is: not on an old picture.
-    pub(crate) fn wants_certainty(&self, world: &World) -> bool {
-        let Self::Apply(wish) = self else { return true };
-        let switches = wish.of::<CronJob>().is_some_and(|wanted| {
-            let live = world.live.get::<CronJob>(&wanted.name_any());
-            live.is_none_or(|live| live.spec.suspend != wanted.spec.suspend)
-        });
-        wish.is_new(&world.live) || switches || self.is_disruptive(world)
-    }
-
-    /// Whether it stops pods that serve, or changes data.
-    pub(crate) fn is_disruptive(&self, world: &World) -> bool {
-        let Self::Apply(wish) = self else { return matches!(self, Self::RunAlone(_)) };
-        let (Some(wanted), Some(live)) = (wish.of::<Deployment>(), world.deployment()) else { return false };
-        let stops = wanted.spec.replicas == Some(0);
-        live.spec.replicas != Some(0) && (stops || version_of(wanted) != version_of(live))
-    }
+/// Whether a task stops pods that serve, or changes data.
+pub(crate) fn is_disruptive(task: &Task, world: &World) -> bool {
+    let (Some(wanted), Some(live)) = (task.applies::<Deployment>(), world.deployment()) else {
+        return matches!(task, Task::RunAlone(_));
+    };
+    let stops = wanted.spec.replicas == Some(0);
+    live.spec.replicas != Some(0) && (stops || version_of(wanted) != version_of(live))
 }
 
 #[cfg(test)]

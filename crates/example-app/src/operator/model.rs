@@ -9,12 +9,12 @@ use k8s_openapi::api::{
     batch::v1::{CronJob, Job},
     core::v1::{PersistentVolumeClaim, Pod, Secret},
 };
-use kit::{Key, Live, Row as _, Slim};
+use kit::{Key, Live, Row as _, Slim, Task};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::{
-    decide::{News, Plan, Task, decide},
+    decide::{News, Plan, decide, is_disruptive},
     names,
     observe::{World, version_of},
 };
@@ -90,22 +90,22 @@ impl Model {
 
     /// What must hold of every plan, whatever happened before.
     fn check(&self, plan: &Plan) {
-        let disruptive = plan.tasks.iter().filter(|task| task.is_disruptive(&self.world)).count();
+        let disruptive = plan.tasks.iter().filter(|task| is_disruptive(task, &self.world)).count();
         assert!(disruptive <= 1, "two disruptive tasks at once:\n{plan}");
         let known = self.world.app.status.as_ref().and_then(|status| status.operation.clone());
         let latches = plan.status.operation != known;
-        let acts = plan.tasks.iter().any(|task| wish::<PersistentVolumeClaim>(task).is_none());
+        let acts = plan.tasks.iter().any(|task| task.applies::<PersistentVolumeClaim>().is_none());
         assert!(!latches || !acts, "acts on a step that is not on record:\n{plan}");
         for task in &plan.tasks {
             if let Task::RunAlone(_) = task {
                 assert!(self.world.live.all::<Pod>().next().is_none(), "not alone on the volume:\n{plan}");
             }
-            if let Some(it) = wish::<Deployment>(task).filter(|it| it.spec.replicas != Some(0)) {
+            if let Some(it) = task.applies::<Deployment>().filter(|it| it.spec.replicas != Some(0)) {
                 let version = versions::find(&version_of(it).unwrap()).unwrap();
                 let fits = self.data.is_none_or(|data| data == version.format);
                 assert!(fits, "{} on data of {:?}:\n{plan}", version.version, self.data);
             }
-            if let Some(it) = wish::<PersistentVolumeClaim>(task) {
+            if let Some(it) = task.applies::<PersistentVolumeClaim>() {
                 assert_eq!(it.name_any(), self.world.claim_name, "a second volume");
             }
         }
@@ -136,7 +136,10 @@ impl Model {
                 let seen = serde_json::to_vec(&**it).unwrap();
                 self.world.live.put(Slim::<Secret>::decode(&seen).unwrap());
             }
-            Task::Unschedule => self.world.live.remove::<CronJob>("notes-backup"),
+            Task::Delete(it) => {
+                assert!(it.of::<CronJob>().is_some(), "only a CronJob is ever deleted");
+                self.world.live.remove::<CronJob>(&it.name());
+            }
             Task::Run(it) | Task::RunAlone(it) => {
                 let mut job = (**it).clone();
                 job.metadata.uid = Some(it.name_any());
@@ -277,11 +280,6 @@ impl Model {
         }
         false
     }
-}
-
-/// What `task` applies, if it is a `K`.
-fn wish<K: 'static>(task: &Task) -> Option<&K> {
-    if let Task::Apply(wish) = task { wish.of() } else { None }
 }
 
 pub(crate) fn app(spec: Value, status: Value) -> ExampleApp {

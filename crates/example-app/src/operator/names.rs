@@ -2,12 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Debug};
 
-use kit::{Key, Kinship, Labels, kinds::ObjectMeta};
+use kit::{Key, Kinship, kinds::ObjectMeta};
 use kube::ResourceExt as _;
 
 use crate::{ExampleApp, Operation, OperationKind, Step};
 
-pub(crate) const COMPONENT: &str = "app.kubernetes.io/component";
 pub(crate) const KINSHIP: Kinship = Kinship {
     owner: "app.kubernetes.io/instance",
     ours: &[("app.kubernetes.io/name", "example-app"), ("app.kubernetes.io/managed-by", "capstan")],
@@ -61,11 +60,9 @@ pub(crate) fn backup_key(app: &ExampleApp, operation: &Operation) -> String {
 
 /// Metadata of an object called `name`, with the recommended labels.
 pub(crate) fn meta(app: &ExampleApp, name: String, component: &str) -> ObjectMeta {
-    let labels = Some(labels(app, component));
-    ObjectMeta { name: Some(name), namespace: app.namespace(), labels, ..ObjectMeta::default() }
+    KINSHIP.meta(app, name, component)
 }
 
 pub(crate) fn labels(app: &ExampleApp, component: &str) -> BTreeMap<String, String> {
-    let instance = app.name_any();
-    Labels { name: "example-app", instance: &instance, component, managed_by: "capstan" }.map()
+    KINSHIP.labels(&app.name_any(), component)
 }

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use futures::future::join_all;
 use kit::{
-    Key, Live, Run,
-    kinds::{Deployment, Job, PersistentVolumeClaim, Pod},
-    pods,
-    readiness::{Readiness, Workload as _, is_ready},
+    Key, Live, adopt,
+    kinds::{Deployment, PersistentVolumeClaim, Pod},
+    pause, pods,
+    readiness::{Workload as _, is_ready, is_stopped},
+    run::exit,
+    scrape_all,
 };
-use kube::{Resource as _, ResourceExt as _};
+use kube::ResourceExt as _;
 
 use super::{ExampleApps, build, names};
 use crate::{ExampleApp, ExampleAppStatus};
 
-/// What a corrupt volume makes the application exit with.
-const EXIT_CORRUPT: i32 = 65;
 /// The application's own figure, a moving average.
 const LOAD: &str = "notes_requests_per_second";
 
@@ -41,10 +40,7 @@ impl ExampleApps {
         let mut world = World { app, live, claim_name, load: Vec::new(), image: self.image.clone() };
         claim.into_iter().for_each(|claim| world.live.put_shared(claim));
         if world.app.spec.autoscaling.is_some() {
-            let ready = world.serving().filter(|pod| is_ready(*pod));
-            let addresses = ready.filter_map(|pod| pod.status.as_ref()?.pod_ip.as_deref());
-            let asked = addresses.map(|address| kit::scrape(address, build::PORT, LOAD));
-            world.load = join_all(asked).await.into_iter().flatten().collect();
+            world.load = scrape_all(world.serving(), build::PORT, LOAD).await;
         }
         Some(world)
     }
@@ -53,11 +49,8 @@ impl ExampleApps {
 /// What the user names; else what was used before; else what a Deployment that is taken over mounts; else one of our own.
 fn claim_name(app: &ExampleApp, deployment: Option<&Deployment>) -> String {
     let latched = || app.status.as_ref()?.claim_name.clone();
-    let mounted = || {
-        let pod = deployment.filter(|_| app.spec.take_ownership)?.spec.template.spec.as_ref()?;
-        let mut volumes = pod.volumes.iter().flatten();
-        volumes.find_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.clone()))
-    };
+    let taken_over = deployment.filter(|_| app.spec.take_ownership);
+    let mounted = || taken_over.and_then(adopt::claim).map(str::to_owned);
     let named = app.spec.storage.existing_claim.clone();
     named.or_else(latched).or_else(mounted).unwrap_or_else(|| names::claim(app))
 }
@@ -65,6 +58,11 @@ fn claim_name(app: &ExampleApp, deployment: Option<&Deployment>) -> String {
 impl World {
     pub(crate) fn status(&self) -> ExampleAppStatus {
         self.app.status.clone().unwrap_or_default()
+    }
+
+    /// Why the user wants it to be left alone, if so.
+    pub(crate) fn paused(&self) -> Option<String> {
+        pause::why(&*self.app, self.app.spec.paused)
     }
 
     pub(crate) fn deployment(&self) -> Option<&Deployment> {
@@ -101,42 +99,27 @@ impl World {
 
     /// Pods of the application itself.
     pub(crate) fn serving(&self) -> impl Iterator<Item = &Pod> {
-        let part = |pod: &&Pod| pod.labels().get(names::COMPONENT).is_some_and(|part| part == names::APP);
-        self.live.all::<Pod>().filter(part)
-    }
-
-    /// How the Job of this name stands, if there is one.
-    pub(crate) fn run(&self, name: &str) -> Option<Run> {
-        self.live.get::<Job>(name).map(|job| kit::run(job, &self.pods()))
-    }
-
-    pub(crate) fn pods(&self) -> Vec<&Pod> {
-        self.live.all().collect()
+        self.live.part(names::APP)
     }
 
     /// Whether nothing uses the volume, but for pods of the Job `except`.
     pub(crate) fn is_stopped(&self, except: &str) -> bool {
-        let Some(deployment) = self.deployment() else { return false };
-        let status = deployment.status.clone().unwrap_or_default();
-        let seen = status.observed_generation >= deployment.meta().generation;
-        let gone = deployment.spec.replicas == Some(0) && status.replicas.unwrap_or_default() == 0;
-        seen && gone && !self.live.all().any(|pod| pods::may_write(pod) && !pods::is_of_job(pod, except))
+        let is_used = self.live.all().any(|pod| pods::is_in_the_way_of(pod, except));
+        self.deployment().is_some_and(is_stopped) && !is_used
     }
 
     /// What the application said when it found its data to be corrupt. A pod that is ready again has found it whole.
     pub(crate) fn corrupt(&self) -> Option<String> {
         let mut ends = self.serving().filter(|pod| !is_ready(*pod)).filter_map(pods::last_exit);
-        let end = ends.find(|end| end.exit_code == EXIT_CORRUPT)?;
+        let end = ends.find(|end| end.exit_code == exit::CORRUPT)?;
         Some(end.message.clone().unwrap_or_else(|| "it said no more".to_owned()))
     }
 
     /// Whether `version` serves, with all of its pods; else what it waits for.
     pub(crate) fn started(&self, version: &str) -> Result<(), String> {
         let told = self.deployment().filter(|_| self.is_told(version));
-        match told.ok_or_else(|| format!("its Deployment is not at {version} yet"))?.readiness() {
-            Readiness::Ready => Ok(()),
-            Readiness::Waiting(why) | Readiness::Failed(why) => Err(why),
-        }
+        let told = told.ok_or_else(|| format!("its Deployment is not at {version} yet"))?;
+        told.readiness().into_result()
     }
 
     /// Whether the Deployment is to run `version`.

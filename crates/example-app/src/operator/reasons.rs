@@ -41,7 +41,5 @@ kit::reasons! {
         Succeeded,
         /// An operation is being undone, or was given up.
         Undone,
-        /// The user asked to leave it alone.
-        Paused,
     }
 }

@@ -5,15 +5,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kit::{
     Acted, Condition, Conditions, Context, Event, Key, Outcome, Run, Truth,
-    kinds::{self, Job},
+    kinds::{self, Job, Pod},
     metrics::PerObject,
-    parts, pause, pods,
+    parts,
     readiness::{Readiness, Workload as _},
     run,
     telemetry::chain,
 };
 use kube::{Resource as _, ResourceExt as _};
-use serde_json::Value;
 
 use super::{
     build,
@@ -22,7 +21,7 @@ use super::{
     observe::World,
     reasons::Why,
 };
-use crate::{BackupStatus, ExampleAppStatus, Operation, OperationKind, Phase, Step};
+use crate::{ExampleAppStatus, Operation, OperationKind, Phase, Step};
 
 /// When to look at what became of a change, if no event tells before.
 const SOON: Duration = Duration::from_millis(500);
@@ -46,11 +45,7 @@ pub(super) async fn report(
         Some(News::Began(_) | News::Undoing(_)) | None => {}
     }
     metrics::show(all, &key, &status);
-    match (acted, plan.again) {
-        (Acted::Done, _) if is_fresh => Outcome::wait("what becomes of the change", SOON),
-        (Acted::Done, Some((after, what))) => Outcome::wait(what, after),
-        (acted, _) => acted.outcome(),
-    }
+    acted.outcome_or_wait(if is_fresh { Some((SOON, "what becomes of the change")) } else { plan.again })
 }
 
 /// What there is to tell about.
@@ -66,19 +61,17 @@ impl Told<'_> {
         let Self { world, plan, .. } = self;
         let own = world.deployment().filter(|_| world.has_own_deployment());
         let pods = own.and_then(|own| own.status.clone()).unwrap_or_default();
-        let labels = build::selector(world).match_labels.unwrap_or_default();
-        let labels = labels.iter().map(|(label, value)| (&**label, &**value));
         let (phase, message) = self.state();
-        let refused = plan.refused.iter().map(|refusal| format!("{}: {}", refusal.field, refusal.why));
+        let refused = plan.refused.iter().map(ToString::to_string);
         let message: Vec<_> = refused.chain([message]).filter(|part| !part.is_empty()).collect();
         let mut status = ExampleAppStatus {
             replicas: Some(pods.replicas.unwrap_or_default()),
             ready_replicas: Some(pods.ready_replicas.unwrap_or_default()),
-            selector: Some(parts::selector(labels)),
+            selector: Some(parts::selector_text(&build::selector(world))),
             url: build::url(world),
             auth_secret_name: Some(names::secret(&world.app)),
             observed_generation: world.app.meta().generation,
-            backup: Some(backups(world, plan.status.backup.clone().unwrap_or_default())),
+            backup: Some(plan.status.backup.clone().unwrap_or_default().seen(ended_backups(world))),
             phase: Some(phase),
             message: Some(message.join(". ")),
             ..plan.status.clone()
@@ -94,11 +87,7 @@ impl Told<'_> {
         let is_new = status.current_version.is_none() && status.operations.is_none();
         let unready = if is_new { Phase::Installing } else { Phase::Unready };
         match self.acted {
-            Acted::Paused if world.app.spec.paused => {
-                let how = "nothing is changed, only the status is kept up to date. To go on, remove it";
-                return (Phase::Paused, format!("spec.paused is set: {how}"));
-            }
-            Acted::Paused => return (Phase::Paused, pause::message(&*world.app)),
+            Acted::Paused => return (Phase::Paused, world.paused().unwrap_or_default()),
             _ if self.is_blocked() => return (Phase::Blocked, String::new()),
             Acted::Failed(error) => return (unready, format!("{}; it is tried again", chain(error))),
             Acted::Done => {}
@@ -168,8 +157,7 @@ impl Told<'_> {
             None if is_settled => (false, Why::Settled, "nothing is being changed".to_owned()),
             None => (true, Why::RollingOut, message()),
         };
-        let refusal = plan.refused.first().map(|refusal| format!("{}: {}", refusal.field, refusal.why));
-        let accepted = match refusal {
+        let accepted = match plan.refused.first().map(ToString::to_string) {
             Some(why) if self.is_blocked() => (false, Why::NotOurs, why),
             Some(why) => (false, Why::Refused, why),
             None => (true, Why::Valid, "the spec can be carried out".to_owned()),
@@ -179,18 +167,13 @@ impl Told<'_> {
             None => (false, Why::Healthy, "nothing is wrong".to_owned()),
         };
         let live = world.status().conditions.unwrap_or_default();
+        let is = |kind, (truth, why, message)| Condition::new(kind, truth, why, message);
         let mut conditions = Conditions::from_live(&live, world.app.meta().generation, self.now);
-        for (kind, (truth, why, message)) in [
-            ("Available", available),
-            ("Progressing", progressing),
-            ("Accepted", accepted),
-            ("Degraded", degraded),
-        ] {
-            conditions.set(Condition::new(kind, truth, why, message));
-        }
-        match world.app.spec.backs_up() {
-            true => conditions.set(backed_up(world)),
-            false => conditions.remove("BackedUp"),
+        conditions.set(is("Available", available)).set(is("Progressing", progressing));
+        conditions.set(is("Accepted", accepted)).set(is("Degraded", degraded));
+        match world.app.spec.backups() {
+            Some(_) => conditions.set(backed_up(world)),
+            None => conditions.remove("BackedUp"),
         };
         conditions.into_vec()
     }
@@ -237,27 +220,9 @@ fn operating(world: &World, it: &Operation) -> (Phase, String) {
     (phase, format!("{what}{undone}: {step}{}", waits.unwrap_or_default()))
 }
 
-/// The newest backup that is known: from the Jobs that are left, or from before.
-fn backups(world: &World, mut known: BackupStatus) -> BackupStatus {
-    for (job, ended) in run::ended(backup_jobs(world), &world.pods()) {
-        let (Run::Succeeded(said), Some(done)) = (ended, run::completed(job)) else { continue };
-        // A Job may be seen to be done before its pod is. What the pod says comes later, but for a key that was given to it.
-        let is_incomplete = known.bytes.is_none();
-        let is_news = |last: &kinds::Time| last.0 < done || is_incomplete && last.0 == done;
-        if known.last_backup_time.as_ref().is_none_or(is_news) {
-            let made: Value = said.and_then(|said| serde_json::from_str(&said).ok()).unwrap_or_default();
-            let given = || pods::argument(job.spec.as_ref()?.template.spec.as_ref()?, "--key");
-            known.last_backup_time = Some(kinds::Time(done));
-            known.last_backup = made.get("key").and_then(Value::as_str).or_else(given).map(str::to_owned);
-            known.bytes = made.get("bytes").and_then(Value::as_i64);
-        }
-    }
-    known
-}
-
 /// Whether the last backup that ended did so well.
 fn backed_up(world: &World) -> Condition {
-    let last = run::ended(backup_jobs(world), &world.pods()).max_by_key(|(job, _)| job.creation_timestamp());
+    let last = ended_backups(world).into_iter().max_by_key(|(job, _)| job.creation_timestamp());
     let known = world.status().backup.and_then(|backup| backup.last_backup_time);
     let is = |truth, why, message: &str| Condition::new("BackedUp", truth, why, message);
     match (last, known) {
@@ -267,13 +232,13 @@ fn backed_up(world: &World) -> Condition {
     }
 }
 
-/// Jobs that made backups for later; not those that only kept what a restore was about to replace.
-fn backup_jobs(world: &World) -> impl Iterator<Item = &Job> {
+/// Jobs that made backups for later, and have ended; not those that only kept what a restore was about to replace.
+fn ended_backups(world: &World) -> Vec<(&Job, Run)> {
     let before_restore = format!("{}-restore-", world.app.name_any());
-    world.live.all::<Job>().filter(move |job| {
-        let is_backup = job.labels().get(names::COMPONENT).is_some_and(|part| part == names::BACKUP);
-        is_backup && !job.name_any().starts_with(&before_restore)
-    })
+    let jobs = world.live.part::<Job>(names::BACKUP);
+    let jobs = jobs.filter(|job| !job.name_any().starts_with(&before_restore));
+    let pods: Vec<&Pod> = world.live.all().collect();
+    run::ended(jobs, &pods).collect()
 }
 
 fn event(news: &News) -> Event {
@@ -288,42 +253,5 @@ fn event(news: &News) -> Event {
         News::GivenUp(it, why) => {
             Event::warning(Why::Undone, "GiveUp", note(it, &format!("was given up: {why}")))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use k8s_openapi::api::core::v1::Pod;
-    use serde_json::json;
-
-    use super::*;
-    use crate::operator::model::Model;
-
-    #[test]
-    fn a_backup_on_demand_is_named_before_its_pod_has_been_seen_and_measured_after() {
-        let mut world = Model::new(json!({"appVersion": "0.0.2"})).world;
-        let (done, key) = ("2026-11-16T03:00:07Z", "default/notes/first.notes");
-        let arguments = ["example-app", "backup", "--key", key];
-        let job: Job = serde_json::from_value(json!({
-            "metadata": {"name": "notes-backup-1", "uid": "j", "labels": {names::COMPONENT: names::BACKUP}},
-            "spec": {"template": {"spec": {"containers": [{"name": "backup", "args": arguments}]}}},
-            "status": {"completionTime": done, "conditions": [{"type": "Complete", "status": "True"}]},
-        }))
-        .unwrap();
-        world.live.put(job);
-        let first = backups(&world, BackupStatus::default());
-        assert_eq!((first.last_backup.as_deref(), first.bytes), (Some(key), None));
-
-        let said = json!({"key": key, "bytes": 7}).to_string();
-        let pod = json!({
-            "metadata": {"name": "notes-backup-1-x", "ownerReferences": [
-                {"apiVersion": "batch/v1", "kind": "Job", "name": "notes-backup-1", "uid": "j", "controller": true}]},
-            "status": {"phase": "Succeeded", "containerStatuses": [{
-                "name": "backup", "image": "", "imageID": "", "ready": false, "restartCount": 0,
-                "state": {"terminated": {"exitCode": 0, "message": said}}}]},
-        });
-        world.live.put::<Pod>(serde_json::from_value(pod).unwrap());
-        let second = backups(&world, first);
-        assert_eq!((second.last_backup.as_deref(), second.bytes), (Some(key), Some(7)));
     }
 }

@@ -66,6 +66,13 @@ fn to_update(spec: &StatefulSetSpec, wanted: i32) -> i32 {
     wanted - partition.saturating_sub(start).clamp(0, wanted.max(0))
 }
 
+/// Whether a Deployment is to have no pods, and has none.
+pub fn is_stopped(deployment: &Deployment) -> bool {
+    let status = deployment.status.clone().unwrap_or_default();
+    let is_seen = status.observed_generation >= deployment.metadata.generation;
+    is_seen && deployment.spec.replicas == Some(0) && status.replicas.unwrap_or_default() == 0
+}
+
 impl Workload for Deployment {
     fn readiness(&self) -> Readiness {
         let status = self.status.clone().unwrap_or_default();
@@ -206,6 +213,18 @@ mod tests {
             ),
             ("quota", set(json!({}), with(quota)), "waiting: FailedCreate: exceeded quota"),
         ]);
+    }
+
+    #[test]
+    fn a_deployment_is_stopped_when_its_last_pod_is_gone() {
+        let stopped = |replicas: i32, generation: i64, pods: i32| {
+            let status = json!({"observedGeneration": generation, "replicas": pods});
+            is_stopped(&serde_json::from_value(set(json!({"replicas": replicas}), status)).unwrap())
+        };
+        assert!(stopped(0, 2, 0));
+        assert_eq!(Readiness::Ready.into_result(), Ok(()));
+        assert_eq!(Readiness::failed("no").into_result(), Err("no".to_owned()));
+        assert!(!stopped(0, 2, 1) && !stopped(1, 2, 0) && !stopped(0, 1, 0));
     }
 
     #[test]

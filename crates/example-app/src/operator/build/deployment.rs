@@ -4,28 +4,23 @@
 //! an old one has it, and a rolling update waits for the new pod. Where pods on several nodes can share it, pods roll.
 
 use kit::{
-    adopt,
-    kinds::{Deployment, DeploymentSpec, DeploymentStrategy, LabelSelector, PodSpec},
-    owned, parts,
+    adopt, claims,
+    kinds::{Deployment, LabelSelector, PodSpec},
+    owned,
+    parts::{self, words},
 };
 use kube::ResourceExt as _;
 
-use super::{PORT, container, pod, shares_between_nodes, words};
+use super::{PORT, container, pod};
 use crate::operator::{decide::Wanted, names, observe::World};
 
 pub(crate) fn deployment(world: &World, wanted: &Wanted, version: &str, replicas: i32) -> Deployment {
     let app = &*world.app;
-    let kind = if shares_between_nodes(world) { "RollingUpdate" } else { "Recreate" };
-    let spec = DeploymentSpec {
-        replicas: Some(replicas),
-        strategy: Some(DeploymentStrategy { type_: Some(kind.to_owned()), rolling_update: None }),
-        revision_history_limit: Some(2),
-        selector: own_selector(world),
-        template: parts::template(names::labels(app, names::APP), serving(world, wanted, version)),
-        ..DeploymentSpec::default()
-    };
+    let strategy = if claims::is_shared(world.claim()) { "RollingUpdate" } else { "Recreate" };
     let metadata = names::meta(app, app.name_any(), names::APP);
-    owned(adopt::keep(Deployment { metadata, spec, status: None }, world.deployment()), app)
+    let template = parts::template(names::labels(app, names::APP), serving(world, wanted, version));
+    let desired = parts::deployment(metadata, replicas, strategy, own_selector(world), template);
+    owned(adopt::keep(desired, world.deployment()), app)
 }
 
 /// Which pods are the application's.

@@ -1,7 +1,10 @@
 //! Which operation begins, when none is under way. One at a time, the most urgent first.
 
 use jiff::{SignedDuration, Timestamp};
-use kit::kinds::{Job, Time};
+use kit::{
+    backups::Restore,
+    kinds::{Job, Time},
+};
 use kube::ResourceExt as _;
 
 use super::Wanted;
@@ -31,10 +34,7 @@ type Begins = (OperationKind, Step, Option<String>, String, Option<String>);
 
 /// The wish in spec.restore, as one text.
 pub(crate) fn restore_wish(app: &ExampleApp) -> Option<String> {
-    let restore = app.spec.restore.as_ref()?;
-    let from = restore.from.as_ref().map(|from| format!(" of {from}")).unwrap_or_default();
-    let request = restore.request.as_ref().map(|request| format!(", request {request}")).unwrap_or_default();
-    Some(format!("{}{from}{request}", restore.backup))
+    app.spec.restore.as_ref().map(Restore::wish)
 }
 
 /// A new instance that waits for the data that it is to be born from.
@@ -47,7 +47,7 @@ pub(crate) fn is_unborn(world: &World) -> bool {
 pub(crate) fn may_remediate(world: &World, now: Timestamp) -> bool {
     let rested =
         world.status().last_remediation.is_none_or(|last| now.duration_since(last.0) >= REMEDIATION_GAP);
-    world.app.spec.remediation.restore_corrupt_volume && world.app.spec.backs_up() && rested
+    world.app.spec.remediation.restore_corrupt_volume && world.app.spec.backups().is_some() && rested
 }
 
 fn remediation(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Begins> {
@@ -79,7 +79,7 @@ fn upgrade(world: &World, wanted: &Wanted) -> Option<Begins> {
     }
     let first = match way {
         // What has never served has nothing to lose, and its user's fix must not wait for a backup.
-        _ if world.app.spec.backs_up() && world.current_version().is_some() => Step::BackUp,
+        _ if world.app.spec.backups().is_some() && world.current_version().is_some() => Step::BackUp,
         Way::Migrate => Step::Stop,
         Way::Roll => Step::Start,
     };
@@ -87,7 +87,7 @@ fn upgrade(world: &World, wanted: &Wanted) -> Option<Begins> {
 }
 
 fn backup(world: &World) -> Option<Begins> {
-    let request = world.app.spec.backup.as_ref().filter(|backup| backup.enabled)?.request.clone()?;
+    let request = world.app.spec.backups()?.request.clone()?;
     let done = world.status().backup.and_then(|backup| backup.request);
     let current = world.current_version().filter(|_| done.as_ref() != Some(&request))?;
     Some((OperationKind::Backup, Step::BackUp, Some(current.clone()), current, Some(request)))

@@ -13,19 +13,20 @@ use kit::{
     Run,
     kinds::{Pod, Time},
     pods,
+    run::exit,
 };
 
 use super::{Wanted, begin::restore_wish};
 use crate::{
     Operation, OperationKind, Step,
     app::versions::{self, Way},
-    operator::{names, observe::World},
+    operator::{build, names, observe::World},
 };
 
 /// How long new pods may take to become ready. Images are pulled in that time too.
 pub(crate) const START_DEADLINE: SignedDuration = SignedDuration::from_secs(120);
 /// Exit codes with which trying again is useless: bad usage, corrupt data.
-const FATAL: &[i32] = &[64, 65];
+const FATAL: [i32; 2] = [exit::USAGE, exit::CORRUPT];
 
 /// What becomes of an operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,14 +51,16 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
     let failed = |what: &str, why: &str| format!("the {what} failed: {why}");
     let cancelled = cancelled(world, wanted, it);
     let is_late = now.duration_since(it.step_started_at.0) >= START_DEADLINE;
-    match (it.step, world.run(&job)) {
+    match (it.step, world.live.run(&job)) {
         (Step::BackUp, Some(Run::Succeeded(_))) if it.kind == OperationKind::Backup => Next::Over(None),
         (Step::BackUp, Some(Run::Succeeded(_))) => {
             let next = if moves_data(it) { Step::Stop } else { Step::Start };
             Next::Step(Operation { safety: Some(names::backup_key(&world.app, it)), ..step(next) })
         }
         // Corrupt data cannot be backed up: that is why it is to be replaced.
-        (Step::BackUp, Some(Run::Failed { code: Some(65), .. })) if it.kind == OperationKind::Restore => {
+        (Step::BackUp, Some(Run::Failed { code: Some(exit::CORRUPT), .. }))
+            if it.kind == OperationKind::Restore =>
+        {
             go(Step::Stop)
         }
         (Step::BackUp, Some(Run::Failed { message, .. })) => Next::Over(Some(failed("backup", &message))),
@@ -102,7 +105,8 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
 
         (Step::UndoData, Some(Run::Failed { message, .. })) => stranded(world, it, &message),
         (Step::UndoData, Some(Run::Succeeded(_))) => go(Step::UndoStart),
-        (Step::UndoData, _) if undo_data(it) == UndoData::Nothing => go(Step::UndoStart),
+        // There was nothing worth keeping.
+        (Step::UndoData, _) if build::job(world, it).is_none() => go(Step::UndoStart),
         (Step::UndoData, _) => Next::Same,
 
         (Step::UndoStart, _) => {
@@ -119,7 +123,7 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
 /// with; the one that was asked for was not seen to serve. Better than to stay down; and the application refuses data that it
 /// cannot read.
 fn stranded(world: &World, it: &Operation, why: &str) -> Next {
-    let migrated = world.run(&names::job(&world.app, it, Step::Migrate));
+    let migrated = world.live.run(&names::job(&world.app, it, Step::Migrate));
     let version = match (migrated, &it.from) {
         (Some(Run::Succeeded(_)), Some(from)) if !same_format(from, &it.to) => reads_what_is_of(&it.to),
         (Some(Run::Succeeded(_)), _) | (_, None) => it.to.clone(),
@@ -146,25 +150,6 @@ fn moves_data(it: &Operation) -> bool {
     match (it.kind, &it.from) {
         (OperationKind::Upgrade, Some(from)) => !same_format(from, &it.to),
         (kind, _) => kind != OperationKind::Backup,
-    }
-}
-
-/// How the data that was there before comes back.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum UndoData {
-    /// From the backup that was made first.
-    Restore(String),
-    /// By a migration into the older format, which holds all that the old version knew.
-    MigrateBack(String),
-    /// Not at all: there was nothing worth keeping.
-    Nothing,
-}
-
-pub(crate) fn undo_data(it: &Operation) -> UndoData {
-    match (&it.safety, it.kind, &it.from) {
-        (Some(key), _, _) => UndoData::Restore(key.clone()),
-        (None, OperationKind::Upgrade, Some(from)) => UndoData::MigrateBack(from.clone()),
-        (None, _, _) => UndoData::Nothing,
     }
 }
 

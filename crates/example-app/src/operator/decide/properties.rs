@@ -1,10 +1,11 @@
 //! Whatever happens, in whatever order: the invariants of every plan hold (`Model::check`), and a kind world comes to rest
 //! with what the user asked for.
 
+use kit::backups::Restore;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Restore, app::versions, operator::model::Model};
+use crate::{app::versions, operator::model::Model};
 
 #[derive(Debug, Clone)]
 enum Happens {

@@ -2,9 +2,10 @@
 //! stays in force, so that the running application is never touched by a mistake.
 
 use kit::{
-    claims, cron,
-    kinds::{CronJob, Quantity, ResourceRequirements},
-    quantity,
+    choices::DEFAULT_SIZE,
+    claims,
+    kinds::{Quantity, ResourceRequirements},
+    pods, quantity,
 };
 
 use crate::{
@@ -12,7 +13,6 @@ use crate::{
     operator::{names, observe::World},
 };
 
-const DEFAULT_SIZE: &str = "1Gi";
 /// Without a memory limit.
 const DEFAULT_CACHE: u64 = 64 << 20;
 
@@ -31,7 +31,8 @@ pub(crate) struct Wanted {
 }
 
 /// A field that cannot be carried out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {why}")]
 pub(crate) struct Refusal {
     pub(crate) field: &'static str,
     pub(crate) why: String,
@@ -54,11 +55,13 @@ pub(crate) fn judge(world: &World) -> (Option<Wanted>, Vec<Refusal>) {
         return (None, strangers);
     }
     let (version, not_version) = version(world);
-    let (resources, not_resources) = resources(world);
+    let live = world.deployment().and_then(|deployment| deployment.spec.template.spec.as_ref());
+    let (resources, not_resources) = pods::resources(spec.resources.as_ref(), live);
     let (size, not_size) = claims::size(spec.storage.size.as_ref(), DEFAULT_SIZE, claim);
     let (class, not_class) = claims::class(spec.storage.class_name.as_ref(), claim);
     let not_class = not_class.map(|why| why + ". Restore a backup into a new ExampleApp to move it");
-    let (schedule, not_schedule) = schedule(world);
+    let live = world.live.get(&names::schedule(&world.app));
+    let (schedule, not_schedule) = spec.backups().map(|backup| backup.schedule(live)).unwrap_or_default();
     let memory = resources.as_ref().and_then(|resources| resources.limits.as_ref()?.get("memory"));
     let cache = memory.and_then(|limit| quantity::bytes(&limit.0)).map_or(DEFAULT_CACHE, |limit| limit / 4);
     let refused = [
@@ -73,10 +76,8 @@ pub(crate) fn judge(world: &World) -> (Option<Wanted>, Vec<Refusal>) {
     (wanted, refused.collect())
 }
 
-/// What is in force, and why it is not what the field says, if so.
-type Judged<T> = (Option<T>, Option<String>);
-
-fn version(world: &World) -> Judged<String> {
+/// The version that is in force, and why it is not what the field says, if so.
+fn version(world: &World) -> (Option<String>, Option<String>) {
     let asked = &world.app.spec.app_version;
     let current = world.data_version();
     let answer = match &current {
@@ -88,26 +89,4 @@ fn version(world: &World) -> Judged<String> {
     // What has begun is brought to its end, whatever is asked for meanwhile.
     let begun = || Some(world.app.status.as_ref()?.operation.as_ref()?.to.clone());
     (current.or_else(begun), Some(format!("{refusal}{stays}")))
-}
-
-fn resources(world: &World) -> Judged<ResourceRequirements> {
-    let Some(asked) = &world.app.spec.resources else { return (None, None) };
-    let mut all = asked.limits.iter().chain(&asked.requests).flatten();
-    let is_wrong = |value: &Quantity| quantity::billionths(&value.0).is_none_or(|value| value < 0);
-    let Some((name, wrong)) = all.find(|(_, value)| is_wrong(value)) else {
-        return (Some(asked.clone()), None);
-    };
-    let stays = "is no quantity such as 500m or 256Mi; what was set before stays";
-    let live = || world.deployment()?.spec.template.spec.as_ref()?.containers.first()?.resources.clone();
-    (live(), Some(format!("{name}: {:?} {stays}", wrong.0)))
-}
-
-fn schedule(world: &World) -> Judged<String> {
-    let backup = world.app.spec.backup.as_ref().filter(|backup| backup.enabled);
-    let asked = backup.map(|backup| backup.schedule.clone());
-    let Some(Err(wrong)) = asked.as_deref().map(cron::check) else { return (asked, None) };
-    let live = world.live.get::<CronJob>(&names::schedule(&world.app)).map(|live| live.spec.schedule.clone());
-    let none = || "there are no backups until then".to_owned();
-    let stays = live.as_ref().map_or_else(none, |live| format!("{live:?} stays"));
-    (live, Some(format!("{wrong}; {stays}")))
 }

@@ -2,10 +2,11 @@
 
 use expect_test::{Expect, expect};
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::PersistentVolumeClaim};
+use kit::backups::Restore;
 use serde_json::{Value, json};
 
 use crate::operator::{decide::decide, model::Model};
-use crate::{Restore, Step, operator::observe::World};
+use crate::{Step, operator::observe::World};
 
 fn spec(version: &str) -> Value {
     json!({"appVersion": version})
@@ -49,7 +50,6 @@ fn an_app_is_installed_after_its_claim_is_on_record() {
             apply PersistentVolumeClaim notes-data
             apply Service notes
             apply Deployment notes: 0.0.1 x 1
-            no CronJob
         "#]],
     );
     model.pods_follow();
@@ -231,7 +231,6 @@ fn a_version_that_may_not_follow_is_refused_and_nothing_changes() {
         apply PersistentVolumeClaim notes-data
         apply Service notes
         apply Deployment notes: 0.0.1 x 1
-        no CronJob
     "#]],
     );
     model.edit(|spec| spec.app_version = "7.0.0".into());
@@ -243,7 +242,6 @@ fn a_version_that_may_not_follow_is_refused_and_nothing_changes() {
         apply PersistentVolumeClaim notes-data
         apply Service notes
         apply Deployment notes: 0.0.1 x 1
-        no CronJob
     "#]],
     );
 }
@@ -395,6 +393,19 @@ fn corrupt_data_is_restored_only_with_consent_and_not_twice_in_a_row() {
 }
 
 #[test]
+fn the_schedule_goes_when_no_backups_are_wanted_any_more() {
+    let mut model = Model::running(with_backup("0.0.1"));
+    model.edit(|spec| spec.backup.as_mut().unwrap().enabled = false);
+    let objects = |last: &str| {
+        let always = ["ServiceAccount notes", "PersistentVolumeClaim notes-data", "Service notes"];
+        let always: String = always.map(|object| format!("apply {object}\n")).concat();
+        format!("{always}apply Deployment notes: 0.0.1 x 1\n{last}")
+    };
+    assert_eq!(model.reconcile().to_string(), objects("delete CronJob notes-backup\n"));
+    assert_eq!(model.reconcile().to_string(), objects(""), "once");
+}
+
+#[test]
 fn a_backup_is_made_once_for_each_request() {
     let mut model = Model::running(with_backup("0.0.1"));
     model.edit(|spec| spec.backup.as_mut().unwrap().request = Some("before the fair".into()));
@@ -476,7 +487,6 @@ fn a_spec_that_cannot_be_carried_out_names_the_field_and_leaves_the_rest() {
         apply PersistentVolumeClaim notes-data
         apply Service notes
         apply Deployment notes: 0.0.1 x 1
-        no CronJob
     "#]],
     );
 }

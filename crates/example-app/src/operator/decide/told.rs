@@ -3,35 +3,25 @@
 use std::fmt;
 
 use k8s_openapi::api::{apps::v1::Deployment, batch::v1::CronJob};
-use kube::ResourceExt as _;
+use kit::Task;
 
-use super::{News, Plan, Refusal, Task, version_of};
+use super::{News, Plan, version_of};
 
-/// What would be done, a line each.
-impl fmt::Display for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Apply(wish) => {
-                write!(f, "apply {} {}", wish.kind(), wish.name())?;
-                if let Some(it) = wish.of::<Deployment>() {
-                    let version = version_of(it).unwrap_or_default();
-                    write!(f, ": {version} x {}", it.spec.replicas.unwrap_or(1))?;
-                }
-                let suspended = wish.of::<CronJob>().is_some_and(|it| it.spec.suspend == Some(true));
-                f.write_str(if suspended { ", suspended" } else { "" })
-            }
-            Self::Password(it) => write!(f, "create Secret {} with a new password", it.name_any()),
-            Self::Unschedule => f.write_str("no CronJob"),
-            Self::Run(it) => write!(f, "run Job {}", it.name_any()),
-            Self::RunAlone(it) => write!(f, "run Job {}, alone on the volume", it.name_any()),
-        }
-    }
+/// What would be done, and of what matters most how.
+fn told(task: &Task) -> String {
+    let deployment = task.applies::<Deployment>().map(|it| {
+        let version = version_of(it).unwrap_or_default();
+        format!(": {version} x {}", it.spec.replicas.unwrap_or(1))
+    });
+    let is_suspended = task.applies::<CronJob>().is_some_and(|it| it.spec.suspend == Some(true));
+    let schedule = is_suspended.then(|| ", suspended".to_owned());
+    format!("{task}{}", deployment.or(schedule).unwrap_or_default())
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Refusal { field, why } in &self.refused {
-            writeln!(f, "refuse {field}: {why}")?;
+        for refusal in &self.refused {
+            writeln!(f, "refuse {refusal}")?;
         }
         match &self.news {
             Some(News::Began(it)) => writeln!(f, "begin {:?} {} at {:?}", it.kind, it.id, it.step)?,
@@ -45,7 +35,7 @@ impl fmt::Display for Plan {
         if let (Some(it), false) = (&self.status.operation, matches!(self.news, Some(News::Began(_)))) {
             writeln!(f, "{:?} {}: {:?}", it.kind, it.id, it.step)?;
         }
-        self.tasks.iter().try_for_each(|task| writeln!(f, "{task}"))?;
+        self.tasks.iter().try_for_each(|task| writeln!(f, "{}", told(task)))?;
         match self.again {
             Some((after, what)) => writeln!(f, "look again in {} s for {what}", after.as_secs()),
             None => Ok(()),
