@@ -10,14 +10,16 @@ use tokio::sync::mpsc;
 
 use crate::{
     Error, Key, Manifest, Result, Store,
-    save::{PART, Progress},
+    save::Progress,
     seal::{self, Opener},
     sha256::Hasher,
     snapshot::{Check, Snapshot},
 };
 
+/// What is fetched at once. A range comes in pieces and is then made one: for a moment it is there twice.
+const RANGE: usize = 2 << 20;
 /// Ranges that are fetched at once, in order.
-const IN_FLIGHT: usize = 3;
+const IN_FLIGHT: usize = 4;
 const WAITING: usize = 1;
 const BUFFER: usize = 128 * 1024;
 
@@ -37,9 +39,9 @@ pub async fn load(
         tokio::task::spawn_blocking(move || unpack(&manifest, key.as_ref(), ranges, to))
     };
 
-    let starts = (0..manifest.stored.bytes).step_by(PART);
+    let starts = (0..manifest.stored.bytes).step_by(RANGE);
     let mut parts = stream::iter(starts.map(|start| {
-        let end = manifest.stored.bytes.min(start + PART as u64);
+        let end = manifest.stored.bytes.min(start + RANGE as u64);
         store.objects().get_range(&path, start..end)
     }))
     .buffered(IN_FLIGHT);

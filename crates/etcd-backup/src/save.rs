@@ -18,9 +18,9 @@ use crate::{
     snapshot::{Check, Snapshot},
 };
 
-/// What is uploaded at once. S3 wants at least 5 MiB, and at most 10,000 of them: 80 GB, ten times what etcd holds.
-pub const PART: usize = 8 << 20;
-/// How many are on their way at once; as many again may wait, and one is being filled.
+/// What is uploaded at once: the least that S3 takes. It takes at most 10,000 of them: 50 GB, six times what etcd is meant to hold.
+pub const PART: usize = 5 << 20;
+/// How many are on their way at once; another one waits, and one is being filled.
 const IN_FLIGHT: usize = 3;
 const WAITING: usize = 1;
 /// Chunks of etcd that wait to be compressed. They are of 32 KiB or less.

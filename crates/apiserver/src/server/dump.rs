@@ -44,7 +44,9 @@ impl Dump {
             .iter()
             .map(|(id, object)| (id, meta::text(object.value(), "uid")))
             .flat_map(|(id, uid)| {
-                let first = uid.get(..FIRST_PART).map(|part| (part.to_owned(), format!("first part of the uid of {id}")));
+                let first = uid
+                    .get(..FIRST_PART)
+                    .map(|part| (part.to_owned(), format!("first part of the uid of {id}")));
                 [(uid.to_owned(), format!("uid of {id}"))].into_iter().chain(first)
             })
             .filter(|(uid, _)| !uid.is_empty())
@@ -144,7 +146,8 @@ fn normalise(value: &mut Value, places: &BTreeMap<String, String>) {
 /// The text with every known UID in it replaced; `None` when there is none. Field managers have UIDs within their keys, and names that
 /// must not be given twice end on the first part of one.
 fn without_uids(text: &str, places: &BTreeMap<String, String>) -> Option<String> {
-    let (start, uid) = (0..text.len()).find_map(|start| Some((start, uid_at(text, start)?)).filter(|(_, uid)| places.contains_key(*uid)))?;
+    let (start, uid) = (0..text.len())
+        .find_map(|start| Some((start, uid_at(text, start)?)).filter(|(_, uid)| places.contains_key(*uid)))?;
     let rest = text.get(start + uid.len()..).unwrap_or_default();
     let rest = without_uids(rest, places).unwrap_or_else(|| rest.to_owned());
     Some(format!("{}{}{rest}", text.get(..start)?, places.get(uid)?))

@@ -179,7 +179,8 @@ async fn a_schedule_takes_backups_and_keeps_as_many_as_it_should() {
         let cluster = world.cluster("db");
         cluster.run(1, VERSION).await;
         back_up(world, "db", "by-hand").await;
-        schedule(world, json!({"immediate": true, "retention": {"keepLast": 1}})).await;
+        schedule(world, json!({"immediate": true, "verifyByRestore": true, "retention": {"keepLast": 1}}))
+            .await;
         let first = until_schedule(world, "has its first backup", |it| it.last_success.is_some()).await;
         let first = first.last_success.unwrap();
         assert!(first.id.as_deref().is_some_and(|id| id.starts_with("often-first-")), "{first:?}");
@@ -191,6 +192,10 @@ async fn a_schedule_takes_backups_and_keeps_as_many_as_it_should() {
         assert_eq!(left.len(), 2, "the newest of the schedule, and the one by hand: {left:?}");
         assert!(left.iter().any(|id| id.starts_with("by-hand-")), "{left:?}");
         assert!(second.next.is_some() && second.missed == Some(0), "{second:?}");
+        until_schedule(world, "has restored a backup to try it", |it| {
+            it.verified.as_ref().is_some_and(|verified| verified.good)
+        })
+        .await;
     })
     .await;
 }
