@@ -18,8 +18,9 @@ use crate::{
 /// How soon to ask again whether a learner has caught up. Source: the leader knows; it says "not in sync" until then.
 const PROMOTE_AGAIN: Duration = Duration::from_millis(300);
 
-/// When to begin to ask etcd for another member: it takes one [`SETTLE`] after its members have found each other, which they have
-/// before we have found them. It says "unhealthy" until then, and is asked again.
+/// When to begin to ask etcd for another member: it takes one when so many as would be a quorum with it have been connected for
+/// [`SETTLE`], which they have been for longer than we know. It says "unhealthy" until then, and is asked again; so do versions before
+/// 3.5.30 and 3.6.11, which want all of them to be. Source: `mayAddMember` in server/etcdserver/server.go.
 const NEARLY: Duration = SETTLE.saturating_sub(Duration::from_millis(1500));
 
 /// The step in which a number is on record, and etcd may not have heard of it yet.
@@ -68,9 +69,9 @@ pub(crate) fn grow(case: &Case<'_>) -> Verdict {
         let why = "too few members serve to add another one";
         return Verdict::Do(deed.saying(why).look_again(LOOK, why));
     }
-    if let Some((_, wait)) = case.voters.unsettled(NEARLY, case.exactly) {
+    if let Some(wait) = case.voters.settled_in(quorum(voters + 1), NEARLY, case.exactly) {
         let why =
-            format!("etcd takes a new member when all others have been connected for {} s", SETTLE.as_secs());
+            format!("etcd takes a new member when enough have been connected for {} s", SETTLE.as_secs());
         return Verdict::Do(deed.look_again(wait, why));
     }
     if let Some(founder) = unsafe_founder(case) {

@@ -102,6 +102,14 @@ impl Voters {
         self.0.iter().filter_map(wait).max_by_key(|(_, wait)| *wait)
     }
 
+    /// How long until so many have answered for `settle`; nothing if they have.
+    pub fn settled_in(&self, enough: usize, settle: Duration, now: Timestamp) -> Option<Duration> {
+        let wait = |voter: &Voter| voter.since.and_then(|since| left(since, settle, now)).unwrap_or_default();
+        let mut waits: Vec<Duration> = self.0.iter().filter(|voter| voter.serves).map(wait).collect();
+        waits.sort_unstable();
+        waits.into_iter().take(enough).next_back().filter(|wait| !wait.is_zero())
+    }
+
     /// Somebody whom clients may not have found again yet.
     fn just_back(&self, now: Timestamp) -> Option<(MemberId, Duration)> {
         let wait = |voter: &Voter| {
@@ -215,6 +223,23 @@ mod tests {
             let told =
                 answer.map(|Permit(grounds)| format!("{grounds:?}")).map_err(|error| error.to_string());
             assert_eq!(told.as_deref().map_err(String::as_str), expected, "{letters}");
+        }
+    }
+
+    #[test]
+    fn whoever_has_just_come_is_waited_for_only_where_those_who_were_there_are_too_few() {
+        let second = Duration::from_secs(1);
+        let cases = [
+            ("u", 1, None),
+            ("un", 2, Some(4 * second)),
+            ("uun", 3, Some(4 * second)),
+            ("uuun", 3, None),
+            ("uu?n", 3, Some(4 * second)),
+            ("uuunn", 4, Some(4 * second)),
+            ("uuuunn", 4, None),
+        ];
+        for (letters, enough, wait) in cases {
+            assert_eq!(voters(letters).settled_in(enough, SETTLE, now()), wait, "{letters}");
         }
     }
 

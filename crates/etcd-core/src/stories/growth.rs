@@ -91,6 +91,27 @@ fn a_cluster_grows_by_learners_and_shrinks_by_the_highest_number_that_does_not_l
 }
 
 #[test]
+fn a_new_member_is_waited_for_only_where_those_before_it_are_too_few_to_add_the_next() {
+    for (size, waits) in [(1, true), (3, false), (5, false)] {
+        let mut model = Model::running(size, "3.6.16");
+        model.pass(60);
+        model.edit(|spec| spec.size = size + 2);
+        let before = model.etcd.voters().len();
+        while model.etcd.voters().len() == before {
+            model.reconcile();
+            model.live();
+        }
+        for _ in 0..4 {
+            model.reconcile();
+            model.live();
+        }
+        let added = model.etcd.learners() + model.etcd.voters().len() - before - 1;
+        assert_eq!(added == 0, waits, "{before} and one more");
+        assert!(model.settle());
+    }
+}
+
+#[test]
 fn a_size_that_changes_on_the_way_is_followed() {
     let mut model = Model::running(3, "3.6.16");
     model.edit(|spec| spec.size = 5);
