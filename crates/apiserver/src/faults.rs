@@ -20,9 +20,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::watch;
-
-use crate::Recorded;
+use crate::{Follower, Recorded, Turns};
 
 pub use crash::CrashSwitch;
 pub use plan::{Competitor, CrashPoint, Fault, Plan, Rule, WatchFault, When};
@@ -36,7 +34,7 @@ pub struct Faults(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     /// Wakes watches when somebody dies or thaws.
-    changed: watch::Sender<u64>,
+    changed: Turns,
     switch: CrashSwitch,
 }
 
@@ -62,7 +60,7 @@ impl Default for Faults {
     fn default() -> Self {
         Self(Arc::new(Shared {
             state: Mutex::default(),
-            changed: watch::Sender::new(0),
+            changed: Turns::new(0),
             switch: CrashSwitch::default(),
         }))
     }
@@ -74,7 +72,7 @@ impl Faults {
     }
 
     fn wake(&self) {
-        self.0.changed.send_modify(|turn| *turn += 1);
+        self.0.changed.next();
     }
 
     /// Forgets earlier plans and counts from now.
@@ -140,8 +138,8 @@ impl Faults {
         self.state().frozen.get(client).copied()
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.0.changed.subscribe()
+    pub(crate) fn subscribe(&self) -> Follower {
+        self.0.changed.follow()
     }
 
     pub(crate) fn trip(&self, client: &str, request: &Recorded) {

@@ -43,6 +43,7 @@ mod schema;
 mod select;
 mod server;
 mod store;
+mod turns;
 mod watch;
 
 pub use access::User;
@@ -55,3 +56,4 @@ pub use request::Verb;
 pub use schema::{ListType, MergeStrategy, Schema};
 pub use server::{Builder, Connection, Dump, Listening, Server};
 pub use store::{Change, CommitError, Compacted, Event, Expect, Object, ObjectId, Scope, Store};
+pub use turns::{Follower, Over, Turns};

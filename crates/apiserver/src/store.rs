@@ -14,9 +14,10 @@ use std::{
 };
 
 use serde_json::Value;
-use tokio::sync::watch;
 
 pub use object::{Object, ObjectId, Scope};
+
+use crate::{Follower, Turns};
 
 /// Where the counter starts: a cluster that tests meet is never new.
 const FIRST_REVISION: u64 = 1000;
@@ -28,7 +29,7 @@ pub struct Store(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     data: RwLock<Data>,
-    revision: watch::Sender<u64>,
+    revision: Turns,
 }
 
 /// From a revision on an object was like this; `None`: it was deleted.
@@ -108,7 +109,7 @@ impl Store {
             log: VecDeque::new(),
             log_start: FIRST_REVISION + 1,
         };
-        Self(Arc::new(Shared { data: RwLock::new(data), revision: watch::Sender::new(FIRST_REVISION) }))
+        Self(Arc::new(Shared { data: RwLock::new(data), revision: Turns::new(FIRST_REVISION) }))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Data> {
@@ -130,8 +131,8 @@ impl Store {
     }
 
     /// Says when there are new revisions.
-    pub fn subscribe(&self) -> watch::Receiver<u64> {
-        self.0.revision.subscribe()
+    pub fn subscribe(&self) -> Follower {
+        self.0.revision.follow()
     }
 
     pub fn get(&self, id: &ObjectId) -> Option<Arc<Object>> {
@@ -243,7 +244,7 @@ impl Store {
         let object = Arc::new(object);
         data.push(id.clone(), change, Arc::clone(&object), live);
         drop(data);
-        self.0.revision.send_replace(next);
+        self.0.revision.set(next);
         Ok((object, Some(next)))
     }
 

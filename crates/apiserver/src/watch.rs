@@ -6,10 +6,10 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::json;
-use tokio::{sync::watch, time::Instant};
+use tokio::time::Instant;
 
 use crate::{
-    ApiError, Change, Event, Kind, Object, ObjectId, Scope,
+    ApiError, Change, Event, Follower, Kind, Object, ObjectId, Scope,
     cluster::Cluster,
     crd,
     faults::{Interference, Step},
@@ -58,8 +58,8 @@ pub(crate) struct Feed {
     marks_initial_end: bool,
     refused: Option<ApiError>,
     interference: Interference,
-    commits: watch::Receiver<u64>,
-    dials: watch::Receiver<u64>,
+    commits: Follower,
+    dials: Follower,
     client: String,
     connection: u64,
     deadline: Instant,

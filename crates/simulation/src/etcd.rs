@@ -29,12 +29,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use apiserver::Server;
+use apiserver::{Follower, Server, Turns};
 use etcd_api::{Alarm, AlarmKind, ClusterId, Dial, EtcdError, Membership};
-use tokio::{
-    sync::{Notify, watch},
-    time::Instant,
-};
+use tokio::{sync::Notify, time::Instant};
 
 pub use backup::{OUTSIDE, TROUBLE};
 pub use call::{Call, Made};
@@ -53,7 +50,7 @@ pub struct Etcd(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    changes: watch::Sender<u64>,
+    changes: Turns,
     crashed: Notify,
 }
 
@@ -85,11 +82,7 @@ impl Default for Etcd {
             crashes: 0,
             since: Instant::now(),
         };
-        Self(Arc::new(Shared {
-            state: Mutex::new(state),
-            changes: watch::Sender::new(0),
-            crashed: Notify::new(),
-        }))
+        Self(Arc::new(Shared { state: Mutex::new(state), changes: Turns::new(0), crashed: Notify::new() }))
     }
 }
 
@@ -114,8 +107,8 @@ impl Etcd {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.0.changes.subscribe()
+    fn changes(&self) -> Follower {
+        self.0.changes.follow()
     }
 
     /// Looks at what is the case now, or changes it. Whoever waits looks again when it did.
@@ -128,7 +121,7 @@ impl Etcd {
         let moved = std::mem::take(&mut state.model.moved) || state.model.pods_moved;
         drop(state);
         if moved {
-            self.0.changes.send_modify(|changes| *changes += 1);
+            self.0.changes.next();
         }
         answer
     }

@@ -66,7 +66,7 @@ async fn run(server: Server, mut kubelet: Kubelet, volumes: Volumes) {
             act::carry_out(&client, action).await;
         }
         // What concerns nobody here is slept through.
-        while !picture.catch_up(&volumes) && !contents.has_changed().unwrap_or_default() {
+        while !picture.catch_up(&volumes) && !contents.has_changed() {
             tokio::select! {
                 biased;
                 changed = revisions.changed() => if changed.is_err() { return },

@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use apiserver::{Follower, Turns};
 use k8s_openapi::api::core::v1::Pod;
-use tokio::sync::watch;
 
 /// The files of one volume.
 pub type Content = BTreeMap<String, String>;
@@ -20,12 +20,12 @@ pub struct Volumes(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     contents: Mutex<BTreeMap<(String, String), Content>>,
-    turn: watch::Sender<u64>,
+    turn: Turns,
 }
 
 impl Default for Volumes {
     fn default() -> Self {
-        Self(Arc::new(Shared { contents: Mutex::default(), turn: watch::Sender::new(0) }))
+        Self(Arc::new(Shared { contents: Mutex::default(), turn: Turns::new(0) }))
     }
 }
 
@@ -48,7 +48,7 @@ impl Volumes {
         let changed = *content != before;
         drop(contents);
         if changed {
-            self.0.turn.send_modify(|turn| *turn += 1);
+            self.0.turn.next();
         }
         answer
     }
@@ -61,16 +61,16 @@ impl Volumes {
     /// Empties all volumes.
     pub fn clear(&self) {
         self.contents().clear();
-        self.0.turn.send_modify(|turn| *turn += 1);
+        self.0.turn.next();
     }
 
     /// Counts the changes.
     pub(super) fn turn(&self) -> u64 {
-        *self.0.turn.borrow()
+        self.0.turn.now()
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.0.turn.subscribe()
+    pub(super) fn subscribe(&self) -> Follower {
+        self.0.turn.follow()
     }
 }
 
