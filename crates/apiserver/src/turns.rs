@@ -20,7 +20,8 @@ struct Shared {
 }
 
 /// The count is gone: there will be no other turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("nothing is counted any more")]
 pub struct Over;
 
 impl Turns {
