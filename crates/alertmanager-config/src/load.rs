@@ -5,9 +5,9 @@
 
 mod addresses;
 mod clients;
-mod matchers;
+pub(crate) mod matchers;
 pub(crate) mod needs;
-mod receivers;
+pub(crate) mod receivers;
 mod texts;
 
 use std::collections::HashSet;

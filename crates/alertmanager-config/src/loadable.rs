@@ -3,11 +3,15 @@
 //! Names of labels are judged as the version does: UTF-8 came with 0.27 and 0.28, before only letters, digits and
 //! underscores were names. Paths in messages are those of the file, as the object has become a part of it.
 
-use go_syntax::regexp::Regexp;
 use rendering::{Gate, Map, Tree, Version, since};
 
 use crate::invalid::{Invalid, Within};
-use crate::load::{items, needs};
+use crate::load::{
+    items,
+    matchers::check_regex,
+    needs,
+    receivers::{Check, webex, wechat},
+};
 use crate::references::needs as needed;
 use crate::value::text;
 
@@ -20,10 +24,8 @@ const UTF8_EQUAL: Gate = since("0.28.0");
 /// Receivers that upstream takes to be in every version.
 const RECEIVERS: &[(&str, Gate)] = &[("sns_configs", since("0.23.0"))];
 
-type Check = fn(&Tree) -> Result<(), Invalid>;
-
 /// What else a sort of receiver is refused for.
-const CONFIGS: &[(&str, Check)] = &[("wechat_configs", check_wechat), ("webex_configs", check_webex)];
+const CONFIGS: &[(&str, Check)] = &[("wechat_configs", wechat), ("webex_configs", webex)];
 
 pub(crate) fn check(fragment: &Map, base: &Map, version: &Version) -> Result<(), Invalid> {
     needs::check_with(fragment, base.get("global").and_then(Tree::as_map))?;
@@ -41,27 +43,15 @@ pub(crate) fn check(fragment: &Map, base: &Map, version: &Version) -> Result<(),
         }
         for (key, check) in CONFIGS {
             for (at, config) in list(receiver, key).iter().enumerate() {
-                check(config).at(key, at).at("receivers", index)?;
+                config
+                    .as_map()
+                    .map_or(Ok(()), |config| check(config, None))
+                    .at(key, at)
+                    .at("receivers", index)?;
             }
         }
     }
     Ok(())
-}
-
-fn check_wechat(config: &Tree) -> Result<(), Invalid> {
-    match config.get("message_type").map_or("", text) {
-        "" | "text" | "markdown" => Ok(()),
-        _ => Err(Invalid::new("message_type", "must be text or markdown")),
-    }
-}
-
-/// A bot's token is the only way into Webex.
-fn check_webex(config: &Tree) -> Result<(), Invalid> {
-    let given = |key| config.get("http_config").is_some_and(|client| client.get(key).is_some());
-    match given("authorization") || given("bearer_token") || given("bearer_token_file") {
-        true => Ok(()),
-        false => Err(Invalid::new("http_config.authorization", "is needed: give the bot's access token")),
-    }
 }
 
 fn check_route(route: &Tree, version: &Version) -> Result<(), Invalid> {
@@ -117,12 +107,6 @@ fn check_matcher(matcher: &str, version: &Version) -> Result<(), Invalid> {
         "=~" | "!~" => check_regex(&unescaped(value)),
         _ => Ok(()),
     }
-}
-
-fn check_regex(value: &str) -> Result<(), Invalid> {
-    Regexp::parse(&format!("^(?:{value})$"))
-        .map(|_| ())
-        .map_err(|error| Invalid::new("", format!("is no regular expression: {error}")))
 }
 
 fn check_name(name: &str, version: &Version) -> Result<(), Invalid> {

@@ -126,6 +126,11 @@ pub(crate) fn mapping(value: Tree) -> Result<Map, Invalid> {
     }
 }
 
+/// Whether a section says something under a key.
+pub(crate) fn given(section: &Map, key: &str) -> bool {
+    section.get(key).is_some_and(|value| !is_empty(value))
+}
+
 /// Whether a value says nothing.
 pub(crate) fn is_empty(value: &Tree) -> bool {
     match value {

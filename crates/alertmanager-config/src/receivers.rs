@@ -1,7 +1,7 @@
 //! The receivers of an AlertmanagerConfig: one table of fields for each sort, all of them in [`RECEIVERS`].
 
 mod chat;
-mod incident;
+pub(crate) mod incident;
 mod message;
 
 use prometheus_types::receivers::Receiver;

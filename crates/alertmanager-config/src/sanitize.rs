@@ -6,7 +6,7 @@
 use rendering::{Map, Tree, Version, duration, since};
 
 use crate::invalid::{Invalid, Within};
-use crate::normal::is_empty;
+use crate::normal::{given, is_empty};
 use crate::references::needs;
 use crate::shape::{Holds, Key, Otherwise, Rule, Section};
 use crate::url;
@@ -125,10 +125,6 @@ impl Rule {
             Self::Check(check) => check(section, version),
         }
     }
-}
-
-fn given(section: &Map, key: &str) -> bool {
-    section.get(key).is_some_and(|value| !is_empty(value))
 }
 
 fn any_of(section: &Map, keys: &[&str]) -> Result<(), Invalid> {

@@ -3,7 +3,7 @@
 use rendering::{Map, Tree};
 
 use crate::invalid::{Invalid, Within};
-use crate::normal::is_empty;
+use crate::normal::given;
 use crate::shape::RESERVED_HEADERS;
 use crate::value::{is_true, text};
 
@@ -115,8 +115,4 @@ fn check_proxy(client: &Map) -> Result<(), Invalid> {
 
 fn together(one: &str, other: &str) -> Invalid {
     Invalid::new(one, format!("cannot be used together with {other}; remove one of them"))
-}
-
-fn given(section: &Map, key: &str) -> bool {
-    section.get(key).is_some_and(|value| !is_empty(value))
 }

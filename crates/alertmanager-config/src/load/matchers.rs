@@ -46,7 +46,7 @@ fn check_forms(section: &Map, [equal, regex, strings]: [&str; 3]) -> Result<(), 
     Ok(())
 }
 
-fn check_regex(pattern: &str) -> Result<(), Invalid> {
+pub(crate) fn check_regex(pattern: &str) -> Result<(), Invalid> {
     match Regexp::parse(&format!("^(?:{pattern})$")) {
         Ok(_) => Ok(()),
         Err(error) => Err(Invalid::new("", format!("is no regular expression: {error}"))),

@@ -4,7 +4,7 @@ use rendering::{Map, Tree};
 
 use super::items;
 use crate::invalid::{Invalid, Within};
-use crate::normal::is_empty;
+use crate::normal::given;
 
 /// One of the keys must be given, or one of the global ones.
 struct Need {
@@ -165,8 +165,4 @@ fn webhook_or_app(slack: &Map) -> Result<(), Invalid> {
         }
         _ => Ok(()),
     }
-}
-
-fn given(section: &Map, key: &str) -> bool {
-    section.get(key).is_some_and(|value| !is_empty(value))
 }

@@ -6,12 +6,13 @@ use rendering::{Map, Tree};
 
 use super::items;
 use crate::invalid::{Invalid, Within};
-use crate::normal::is_empty;
+use crate::normal::given;
+use crate::receivers::incident::VICTOROPS_NAMES;
 use crate::shape::SLACK_BOT_API;
 use crate::url;
 use crate::value::{is_true, text};
 
-type Check = fn(&Map, Option<&Map>) -> Result<(), Invalid>;
+pub(crate) type Check = fn(&Map, Option<&Map>) -> Result<(), Invalid>;
 
 const CHECKS: &[(&str, Check)] = &[
     ("email_configs", email),
@@ -25,18 +26,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("telegram_configs", |config, _| among(config, "parse_mode", &["Markdown", "MarkdownV2", "HTML"])),
     ("victorops_configs", victorops),
     ("webex_configs", webex),
-    ("wechat_configs", |config, _| among(config, "message_type", &["text", "markdown"])),
-];
-
-/// Fields of a message to VictorOps that Alertmanager fills in.
-const VICTOROPS_FIELDS: &[&str] = &[
-    "routing_key",
-    "message_type",
-    "state_message",
-    "entity_display_name",
-    "monitoring_tool",
-    "entity_id",
-    "entity_state",
+    ("wechat_configs", wechat),
 ];
 
 pub(super) fn check(configuration: &Map) -> Result<(), Invalid> {
@@ -184,7 +174,7 @@ fn sns(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
 
 fn victorops(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
     let custom = config.get("custom_fields").and_then(Tree::as_map);
-    match VICTOROPS_FIELDS.iter().find(|field| custom.is_some_and(|custom| custom.contains_key(field))) {
+    match VICTOROPS_NAMES.iter().find(|field| custom.is_some_and(|custom| custom.contains_key(field))) {
         Some(field) => Err(Invalid::new(
             format!("custom_fields.{field}"),
             "is filled in by Alertmanager; choose another name",
@@ -194,10 +184,17 @@ fn victorops(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
 }
 
 /// A bot's token is the only way into Webex.
-fn webex(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
+pub(crate) fn webex(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
     match client(config).is_some_and(authorized) {
         true => Ok(()),
         false => Err(Invalid::new("http_config.authorization", "is needed: give the bot's access token")),
+    }
+}
+
+pub(crate) fn wechat(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
+    match string(config, "message_type") {
+        "" | "text" | "markdown" => Ok(()),
+        _ => Err(Invalid::new("message_type", "must be text or markdown")),
     }
 }
 
@@ -236,10 +233,6 @@ fn among(section: &Map, key: &str, values: &[&str]) -> Result<(), Invalid> {
 
 fn string<'a>(section: &'a Map, key: &str) -> &'a str {
     section.get(key).map_or("", text)
-}
-
-fn given(section: &Map, key: &str) -> bool {
-    section.get(key).is_some_and(|value| !is_empty(value))
 }
 
 #[cfg(test)]

@@ -113,7 +113,7 @@ pub(super) const VICTOROPS: Form = Form {
 };
 
 /// Names that VictorOps' messages have of themselves.
-const RESERVED: &[&str] = &[
+pub(crate) const VICTOROPS_NAMES: &[&str] = &[
     "routing_key",
     "message_type",
     "state_message",
@@ -126,7 +126,7 @@ const RESERVED: &[&str] = &[
 fn keeps_reserved_names_free(config: &Tree) -> Result<(), Invalid> {
     let Some(fields) = config.get("customFields") else { return Ok(()) };
     crate::form::each(fields, |field| match field.get("key").map_or("", text) {
-        name if RESERVED.contains(&name) => {
+        name if VICTOROPS_NAMES.contains(&name) => {
             Err(Invalid::new("key", format!("{name} is reserved; choose another name")))
         }
         _ => Ok(()),
