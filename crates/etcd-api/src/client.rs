@@ -28,6 +28,11 @@ use crate::{
 const PING_EVERY: Duration = Duration::from_secs(6);
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// What a stream may send until it is told that there is room again. With HTTP/2's own 64 KiB etcd waits for us after every second chunk of a
+/// snapshot. What nobody reads of a stream is at most so much.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 2 << 20;
+
 /// A key that nobody has: the empty byte. (An empty key is refused.)
 const NOBODYS_KEY: &[u8] = &[0];
 /// As beginning and end of a range: all keys.
@@ -62,7 +67,9 @@ impl Client {
             .connect_timeout(deadline)
             .http2_keep_alive_interval(PING_EVERY)
             .keep_alive_timeout(PING_TIMEOUT)
-            .keep_alive_while_idle(false);
+            .keep_alive_while_idle(false)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
         if let Some(tls) = tls {
             endpoint = endpoint.tls_config(tls.config()).map_err(invalid)?;
         }

@@ -9,10 +9,13 @@
 //! A backup is a directory of the store with two objects, `snapshot.zst` (`snapshot.zst.sealed`) and `manifest.json`. The manifest is
 //! written last and removed first: what has no manifest is not a backup, but the rest of an attempt ([`catalogue::Entry::Unfinished`]).
 //!
-//! Memory does not depend on the size of the database: [`save::PART`] bytes in a handful of places.
+//! Memory does not depend on the size of the database: [`save::PART`] bytes in a handful of buffers, and less than 64 MiB for a
+//! whole process (`tests/backup/memory.rs`, `make bench`).
 
+mod buffers;
 pub mod catalogue;
 pub mod error;
+mod fetch;
 pub mod load;
 pub mod manifest;
 pub mod restored;

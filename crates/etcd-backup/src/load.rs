@@ -1,25 +1,20 @@
-//! A backup out of the store, as the file that `etcdutl snapshot restore` takes: fetched in ranges, each tried again for itself, and checked four
-//! times on the way: hash of the object, seal, zstd's own checksum, etcd's hash.
+//! A backup out of the store, as the file that `etcdutl snapshot restore` takes; checked four times on the way: hash of the object, seal, zstd's
+//! own checksum, etcd's hash.
 
 use std::io::{self, Read, Write};
 
 use bytes::{Buf as _, Bytes};
-use futures::{StreamExt as _, TryStreamExt as _, stream};
-use object_store::ObjectStoreExt as _;
+use futures::TryStreamExt as _;
 use tokio::sync::mpsc;
 
 use crate::{
-    Error, Key, Manifest, Result, Store,
+    Error, Key, Manifest, Result, Store, fetch,
     save::Progress,
     seal::{self, Opener},
     sha256::Hasher,
     snapshot::{Check, Snapshot},
 };
 
-/// What is fetched at once. A range comes in pieces and is then made one: for a moment it is there twice.
-const RANGE: usize = 2 << 20;
-/// Ranges that are fetched at once, in order.
-const IN_FLIGHT: usize = 4;
 const WAITING: usize = 1;
 const BUFFER: usize = 128 * 1024;
 
@@ -39,12 +34,7 @@ pub async fn load(
         tokio::task::spawn_blocking(move || unpack(&manifest, key.as_ref(), ranges, to))
     };
 
-    let starts = (0..manifest.stored.bytes).step_by(RANGE);
-    let mut parts = stream::iter(starts.map(|start| {
-        let end = manifest.stored.bytes.min(start + RANGE as u64);
-        store.objects().get_range(&path, start..end)
-    }))
-    .buffered(IN_FLIGHT);
+    let mut parts = std::pin::pin!(fetch::in_order(store, &path, manifest.stored.bytes, "read"));
     let mut so_far = Progress::default();
     let mut fetching = Ok(());
     loop {
@@ -59,7 +49,7 @@ pub async fn load(
                 }
             }
             Err(error) => {
-                fetching = Err(store.failed("read", &path)(error));
+                fetching = Err(error);
                 break;
             }
         }

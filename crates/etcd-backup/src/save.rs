@@ -4,14 +4,16 @@
 
 use std::io::{self, Write};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures::{Stream, StreamExt as _, TryStreamExt as _, stream::FuturesUnordered};
 use jiff::Timestamp;
 use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
-use tokio::sync::mpsc;
+use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::{
     Error, Key, Manifest, Result, Sha256, Store,
+    buffers::{Buffer, Buffers},
+    fetch,
     manifest::{Cluster, Compression, Database, Encryption, FORMAT, Hash, Revisions, Stored},
     seal::{self, Sealer},
     sha256::Hasher,
@@ -20,11 +22,12 @@ use crate::{
 
 /// What is uploaded at once: the least that S3 takes. It takes at most 10,000 of them: 50 GB, six times what etcd is meant to hold.
 pub const PART: usize = 5 << 20;
-/// How many are on their way at once; another one waits, and one is being filled.
+/// How many are on their way at once; one more is being filled.
 const IN_FLIGHT: usize = 3;
-const WAITING: usize = 1;
-/// Chunks of etcd that wait to be compressed. They are of 32 KiB or less.
-const CHUNKS: usize = 64;
+/// Chunks of etcd, of 32 KiB or less, that are handed over at once if they are there: threads that wake each other for each one of them do
+/// little else.
+const BATCH: usize = 16;
+const BATCHES: usize = 2;
 /// zstd's own default: the best compression that keeps up with etcd on one core.
 const LEVEL: i32 = 3;
 
@@ -148,8 +151,8 @@ async fn pump<E: std::fmt::Display>(
     chunks: impl Stream<Item = Result<Bytes, E>>,
     progress: &(impl Fn(Progress) + Send + Sync),
 ) -> Result<(Snapshot, Sent)> {
-    let (to_pack, unpacked) = mpsc::channel::<Bytes>(CHUNKS);
-    let (packed, mut parts) = mpsc::channel::<Bytes>(WAITING);
+    let (to_pack, unpacked) = mpsc::channel::<Vec<Bytes>>(BATCHES);
+    let (packed, parts) = mpsc::channel::<Bytes>(IN_FLIGHT);
     let packing = tokio::task::spawn_blocking(move || pack(unpacked, packed, key.as_ref()));
     let so_far = std::sync::Mutex::new(Progress::default());
     let told = |change: &dyn Fn(&mut Progress)| {
@@ -159,19 +162,22 @@ async fn pump<E: std::fmt::Display>(
     };
 
     let feed = async {
-        let mut chunks = std::pin::pin!(chunks);
-        while let Some(chunk) = chunks.next().await {
-            let chunk = chunk.map_err(|error| Error::Etcd(error.to_string()))?;
-            told(&|so_far| so_far.read += chunk.len() as u64);
+        let to_pack = to_pack;
+        let mut batches = std::pin::pin!(chunks.ready_chunks(BATCH));
+        while let Some(batch) = batches.next().await {
+            let batch: Result<Vec<Bytes>, E> = batch.into_iter().collect();
+            let batch = batch.map_err(|error| Error::Etcd(error.to_string()))?;
+            told(&|so_far| so_far.read += batch.iter().map(|chunk| chunk.len() as u64).sum::<u64>());
             // Refused when packing has failed; its result says why.
-            if to_pack.send(chunk).await.is_err() {
+            if to_pack.send(batch).await.is_err() {
                 break;
             }
         }
-        drop(to_pack);
         Ok::<_, Error>(())
     };
+    // Ends with its first error, and the parts with it: so packing ends, and then what feeds it.
     let drain = async {
+        let mut parts = parts;
         let mut on_the_way = FuturesUnordered::new();
         while let Some(part) = parts.recv().await {
             if on_the_way.len() == IN_FLIGHT {
@@ -194,21 +200,24 @@ async fn pump<E: std::fmt::Display>(
 
 /// Everything that costs time of a processor.
 fn pack(
-    mut chunks: mpsc::Receiver<Bytes>,
+    mut batches: mpsc::Receiver<Vec<Bytes>>,
     parts: mpsc::Sender<Bytes>,
     key: Option<&Key>,
 ) -> Result<(Snapshot, Sent)> {
     let gone = |_: io::Error| Error::Stopped;
     let mut check = Check::default();
-    let parts = Parts { to: parts, part: BytesMut::with_capacity(PART), hash: Hasher::default(), bytes: 0 };
+    let buffers = Buffers::new(IN_FLIGHT + 1, PART);
+    let parts = Parts { to: parts, buffers, part: None, hash: Hasher::default(), bytes: 0 };
     let sink = match key {
         None => Sink::Plain(parts),
         Some(key) => Sink::Sealed(Box::new(Sealer::new(parts, key).map_err(gone)?)),
     };
     let mut zstd = zstd::Encoder::new(sink, LEVEL).map_err(gone)?;
-    while let Some(chunk) = chunks.blocking_recv() {
-        check.push(&chunk);
-        zstd.write_all(&chunk).map_err(gone)?;
+    while let Some(batch) = batches.blocking_recv() {
+        for chunk in batch {
+            check.push(&chunk);
+            zstd.write_all(&chunk).map_err(gone)?;
+        }
     }
     // Before the last part is sent: what is not whole is never completed.
     let snapshot = check.finish().map_err(Error::Source)?;
@@ -240,20 +249,20 @@ impl Write for Sink {
 /// Cuts what is written into parts of one length (some stores insist), and hashes all of it.
 struct Parts {
     to: mpsc::Sender<Bytes>,
-    part: BytesMut,
+    buffers: Buffers,
+    part: Option<Buffer>,
     hash: Hasher,
     bytes: u64,
 }
 
 impl Parts {
-    fn send(&mut self) -> io::Result<()> {
-        let part = std::mem::replace(&mut self.part, BytesMut::with_capacity(PART));
+    fn send(&mut self, part: Buffer) -> io::Result<()> {
         self.to.blocking_send(part.freeze()).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
     }
 
     fn finish(mut self) -> io::Result<Sent> {
-        if !self.part.is_empty() {
-            self.send()?;
+        if let Some(part) = self.part.take() {
+            self.send(part)?;
         }
         Ok(Sent { bytes: self.bytes, sha256: self.hash.finish() })
     }
@@ -261,14 +270,20 @@ impl Parts {
 
 impl Write for Parts {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.get(..PART - self.part.len()).unwrap_or(bytes);
-        self.hash.update(taken);
-        self.part.extend_from_slice(taken);
-        self.bytes += taken.len() as u64;
-        if self.part.len() == PART {
-            self.send()?;
+        let part = match self.part.take() {
+            Some(part) => Some(part),
+            // One comes free when a part has arrived, or the upload was given up.
+            None => Handle::current().block_on(self.buffers.take()),
+        };
+        let mut part = part.ok_or(io::ErrorKind::BrokenPipe)?;
+        let taken = part.fill(bytes);
+        self.hash.update(bytes.get(..taken).unwrap_or_default());
+        self.bytes += taken as u64;
+        match part.is_full() {
+            true => self.send(part)?,
+            false => self.part = Some(part),
         }
-        Ok(taken.len())
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -276,14 +291,14 @@ impl Write for Parts {
     }
 }
 
-/// The hash of what the store gives back.
+/// The hash of what the store gives back, however much that is.
 async fn read_back(store: &Store, id: &str, object: &str) -> Result<Sha256> {
     let path = store.path(id, object);
-    let mut stream =
-        store.objects().get(&path).await.map_err(store.failed("read back", &path))?.into_stream();
+    let bytes = store.objects().head(&path).await.map_err(store.failed("read back", &path))?.size;
+    let mut parts = std::pin::pin!(fetch::in_order(store, &path, bytes, "read back"));
     let mut hash = Hasher::default();
-    while let Some(chunk) = stream.try_next().await.map_err(store.failed("read back", &path))? {
-        hash.update(&chunk);
+    while let Some(part) = parts.try_next().await? {
+        hash.update(&part);
     }
     Ok(hash.finish())
 }

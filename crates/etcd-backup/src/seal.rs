@@ -162,20 +162,29 @@ impl<R: Read> Opener<R> {
         }
         from.read_exact(&mut salt)?;
         let key = key.of_file(&salt)?;
-        let mut opener =
-            Self { from, key, frame: Vec::new(), given: 0, ahead: Vec::new(), number: 0, ended: false };
-        opener.ahead = opener.sealed()?;
+        let mut opener = Self {
+            from,
+            key,
+            frame: Vec::with_capacity(FRAME + TAG),
+            given: 0,
+            ahead: Vec::new(),
+            number: 0,
+            ended: false,
+        };
+        opener.ahead = opener.sealed(Vec::with_capacity(FRAME + TAG))?;
         Ok(opener)
     }
 
-    fn sealed(&mut self) -> io::Result<Vec<u8>> {
-        let mut frame = Vec::with_capacity(FRAME + TAG);
+    /// The next frame as it is stored, in the memory of one that was read.
+    fn sealed(&mut self, mut frame: Vec<u8>) -> io::Result<Vec<u8>> {
+        frame.clear();
         self.from.by_ref().take((FRAME + TAG) as u64).read_to_end(&mut frame)?;
         Ok(frame)
     }
 
     fn next(&mut self) -> io::Result<()> {
-        let next = self.sealed()?;
+        let read = std::mem::take(&mut self.frame);
+        let next = self.sealed(read)?;
         self.frame = std::mem::replace(&mut self.ahead, next);
         self.ended = self.ahead.is_empty();
         let nonce = nonce(self.number, self.ended)?;

@@ -5,11 +5,14 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use bytes::Bytes;
 use etcd_backup::{Store, manifest};
-use futures::stream::BoxStream;
+use futures::{
+    StreamExt as _,
+    stream::{self, BoxStream},
+};
 use object_store::{
-    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, memory::InMemory,
-    path::Path,
+    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    UploadPart, memory::InMemory, path::Path,
 };
 
 use super::{chunks, large, listed, loaded, refusal, save_chunks, save_whole};
@@ -81,7 +84,7 @@ async fn a_manifest_that_is_none_is_shown_and_harms_no_other() {
 
 #[tokio::test]
 async fn a_store_that_does_not_keep_what_it_is_given_is_found_out() {
-    let liar = Store::over(Arc::new(Liar(InMemory::new())), "", "liar");
+    let liar = Store::over(Arc::new(Bad(Fault::Lies, InMemory::new())), "", "liar");
     let said = refusal(save_whole(&liar, "a", None, &large()).await);
     assert!(said.contains("does not keep what it is given"), "{said}");
     assert!(
@@ -89,20 +92,61 @@ async fn a_store_that_does_not_keep_what_it_is_given_is_found_out() {
     );
 }
 
-/// Answers every read with one bit changed.
-#[derive(Debug)]
-struct Liar(InMemory);
+/// Parts that waited for the failed one, and the stream behind them, once waited for ever.
+#[tokio::test]
+async fn a_store_that_takes_no_more_parts_ends_the_backup() {
+    let full = Store::over(Arc::new(Bad(Fault::Full, InMemory::new())), "", "full");
+    let mut random = fastrand::Rng::with_seed(7);
+    let noise = std::iter::repeat_with(|| {
+        let mut chunk = vec![0; 1 << 20];
+        random.fill(&mut chunk);
+        Ok(Bytes::from(chunk))
+    });
+    let error = save_chunks(&full, "a", None, noise.take(64).collect()).await.unwrap_err();
+    assert!(error.to_string().contains("no room") && error.is_transient(), "{error}");
+    assert!(full.found().await.unwrap().is_empty());
+}
 
-impl fmt::Display for Liar {
+/// What is wrong with a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// Answers every read with one bit changed.
+    Lies,
+    /// Takes no parts.
+    Full,
+}
+
+#[derive(Debug)]
+struct Bad(Fault, InMemory);
+
+impl fmt::Display for Bad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("liar")
+        write!(f, "{:?}", self.0)
+    }
+}
+
+#[derive(Debug)]
+struct Full(Box<dyn MultipartUpload>);
+
+#[async_trait]
+impl MultipartUpload for Full {
+    fn put_part(&mut self, _: PutPayload) -> UploadPart {
+        Box::pin(async { Err(object_store::Error::Generic { store: "full", source: "no room".into() }) })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.0.complete().await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.0.abort().await
     }
 }
 
 #[async_trait]
-impl ObjectStore for Liar {
+impl ObjectStore for Bad {
     async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        self.0.put_opts(location, payload, options).await
+        self.1.put_opts(location, payload, options).await
     }
 
     async fn put_multipart_opts(
@@ -110,32 +154,37 @@ impl ObjectStore for Liar {
         location: &Path,
         options: PutMultipartOptions,
     ) -> Result<Box<dyn MultipartUpload>> {
-        self.0.put_multipart_opts(location, options).await
+        let upload = self.1.put_multipart_opts(location, options).await?;
+        Ok(if self.0 == Fault::Full { Box::new(Full(upload)) } else { upload })
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let true_one = self.0.get_opts(location, options.clone()).await?.bytes().await?;
-        let mut bytes = true_one.to_vec();
-        if let Some(byte) = bytes.get_mut(0) {
-            *byte ^= 1;
+        let is_head = options.head;
+        let found = self.1.get_opts(location, options).await?;
+        if self.0 != Fault::Lies || is_head {
+            return Ok(found);
         }
-        self.0.put(location, PutPayload::from_bytes(Bytes::from(bytes))).await?;
-        self.0.get_opts(location, options).await
+        let (meta, range) = (found.meta.clone(), found.range.clone());
+        let (attributes, extensions) = (found.attributes.clone(), found.extensions.clone());
+        let mut bytes = found.bytes().await?.to_vec();
+        bytes[0] ^= 1;
+        let payload = GetResultPayload::Stream(stream::iter([Ok(Bytes::from(bytes))]).boxed());
+        Ok(GetResult { payload, meta, range, attributes, extensions })
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.0.delete_stream(locations)
+        self.1.delete_stream(locations)
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.0.list(prefix)
+        self.1.list(prefix)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.0.list_with_delimiter(prefix).await
+        self.1.list_with_delimiter(prefix).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.0.copy_opts(from, to, options).await
+        self.1.copy_opts(from, to, options).await
     }
 }
