@@ -2,6 +2,7 @@
 
 use futures::{StreamExt as _, stream};
 use jiff::{Timestamp, ToSpan as _};
+use object_store::ObjectStoreExt as _;
 
 use crate::{
     Manifest, Result, Store, manifest,
@@ -13,6 +14,10 @@ use crate::{
 const AT_ONCE: usize = 8;
 /// How long the rest of an attempt is left alone: it may still be going on.
 const ABANDONED_AFTER_HOURS: i64 = 24;
+
+/// Beside a manifest: what came of restoring the backup into an etcd of its own. The name alone tells, so that a listing is enough.
+const VERIFIED: &str = "verified.json";
+const REFUTED: &str = "refuted.json";
 
 /// A directory of the store.
 #[derive(Debug)]
@@ -38,11 +43,11 @@ pub async fn list(store: &Store) -> Result<Vec<Entry>> {
 }
 
 async fn entry(store: &Store, found: Found) -> Entry {
-    if !found.objects.iter().any(|object| object == manifest::OBJECT) {
+    if !has(&found, manifest::OBJECT) {
         return Entry::Unfinished(found);
     }
     match store.manifest(&found.id).await {
-        Ok(Some(manifest)) if found.objects.contains(&manifest.stored.object) => {
+        Ok(Some(manifest)) if has(&found, &manifest.stored.object) => {
             Entry::Backup(Box::new(manifest), found)
         }
         Ok(Some(manifest)) => {
@@ -70,23 +75,43 @@ impl Whose<'_> {
     }
 }
 
-/// What may go: what the policy does not want of those that it is about, and what was left of attempts long ago. All others stay.
+/// Puts on record what came of restoring a backup: of those that were restored, the newest good one stays, too.
+pub async fn record(store: &Store, id: &str, good: bool, verdict: Vec<u8>) -> Result<()> {
+    let (said, unsaid) = if good { (VERIFIED, REFUTED) } else { (REFUTED, VERIFIED) };
+    let path = store.path(id, said);
+    store.objects().put(&path, verdict.into()).await.map_err(store.failed("write", &path))?;
+    store.remove_object(id, unsaid).await
+}
+
+fn has(found: &Found, object: &str) -> bool {
+    found.objects.iter().any(|it| it == object)
+}
+
+/// What may go: what the policy does not want of those that it is about, and what was left of attempts long ago. All others stay; so
+/// does the newest that is known to be good because it was restored, whatever the policy says.
 pub fn superfluous<'a>(
     entries: &'a [Entry],
     whose: Whose<'_>,
     policy: &Policy,
     now: Timestamp,
 ) -> Vec<&'a Found> {
-    let ours: Vec<Backup> = entries
+    let ours: Vec<(&Manifest, &Found)> = entries
         .iter()
         .filter_map(|entry| match entry {
-            Entry::Backup(manifest, _) if whose.are(manifest) => {
-                Some(Backup { id: manifest.id.clone(), taken_at: manifest.taken_at, good: true })
-            }
+            Entry::Backup(manifest, found) if whose.are(manifest) => Some((&**manifest, found)),
             _ => None,
         })
         .collect();
-    let gone = policy.superfluous(&ours, now);
+    let backup = |(manifest, found): &(&Manifest, &Found)| Backup {
+        id: manifest.id.clone(),
+        taken_at: manifest.taken_at,
+        good: !has(found, REFUTED),
+    };
+    let mut gone = policy.superfluous(&ours.iter().map(backup).collect::<Vec<_>>(), now);
+    let proven = ours.iter().filter(|(_, found)| has(found, VERIFIED));
+    if let Some((proven, _)) = proven.max_by_key(|(manifest, _)| manifest.taken_at) {
+        gone.retain(|id| *id != proven.id);
+    }
     let abandoned = now.checked_sub(ABANDONED_AFTER_HOURS.hours()).unwrap_or(Timestamp::MIN);
     entries
         .iter()

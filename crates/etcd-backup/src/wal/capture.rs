@@ -11,7 +11,7 @@ use super::{
     chunk,
     reach::Mark,
     shelf::{Gap, Shelf},
-    work::Work,
+    work::{Left, Work},
 };
 use crate::{
     Error, Key, Manifest, Result, Store,
@@ -87,17 +87,22 @@ impl Capture<'_> {
     pub async fn run(&self, stop: impl Future<Output = ()>, told: impl Fn(&State)) -> Result<Ended> {
         let mut stop = std::pin::pin!(stop);
         let mut state = State::default();
-        let end = tokio::select! {
-            () = &mut stop => return Ok(Ended::Stopped),
-            end = self.beginning(&mut state, &told) => end?,
-        };
-        state.phase = Phase::Capturing;
-        state.problem = None;
-        state.chain = Some(end.chain.clone());
-        state.to = Some(Mark { revision: end.last, time: end.until });
-        state.from = self.store.manifest(&end.chain).await?.map(|manifest| began(&manifest)).or(state.to);
-        told(&state);
-        Work::new(self, end, state).run(stop, told).await
+        loop {
+            let end = tokio::select! {
+                () = &mut stop => return Ok(Ended::Stopped),
+                end = self.beginning(&mut state, &told) => end?,
+            };
+            state.phase = Phase::Capturing;
+            state.problem = None;
+            state.chain = Some(end.chain.clone());
+            state.to = Some(Mark { revision: end.last, time: end.until });
+            state.from = self.store.manifest(&end.chain).await?.map(|manifest| began(&manifest)).or(state.to);
+            told(&state);
+            state = match Work::new(self, end, state).run(stop.as_mut(), &told).await? {
+                Left::For(ended) => return Ok(ended),
+                Left::Another(before) => State { chain: None, from: None, to: None, head: 0, ..*before },
+            };
+        }
     }
 
     async fn beginning(&self, state: &mut State, told: &impl Fn(&State)) -> Result<End> {

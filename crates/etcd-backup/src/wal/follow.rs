@@ -39,6 +39,9 @@ pub enum Lost {
     Diverged(i64),
     #[error("{0}")]
     Hole(Hole),
+    /// It was restored from a backup in place, say. It may be the old one again in a moment: a restore can be given up.
+    #[error("etcd {answers} answers at these endpoints, and etcd {captured} is captured")]
+    Replaced { answers: String, captured: String },
     /// Another member, or another moment, may do.
     #[error("{0}")]
     Away(String),
@@ -59,10 +62,7 @@ impl Follower {
         let client = giver.client;
         let cluster = giver.status.cluster;
         if cluster.to_string() != end.cluster_id {
-            return Err(Lost::Away(format!(
-                "etcd {cluster} answers at these endpoints, and etcd {} is to be captured",
-                end.cluster_id
-            )));
+            return Err(Lost::Replaced { answers: cluster.to_string(), captured: end.cluster_id.clone() });
         }
         let now = client.probe(Consistency::Linearizable).await.map_err(away)?;
         if now < end.last {

@@ -45,7 +45,16 @@ pub(super) struct Work<'a> {
     holes: u32,
     silences: u32,
     last_received: i64,
+    /// Another etcd answers: when all that came from the one before is stored, it is looked anew where to go on.
+    is_replaced: bool,
     ending: Option<Ending>,
+}
+
+/// How the loop ends.
+pub(super) enum Left {
+    For(Ended),
+    /// For another etcd: what this process has done so far.
+    Another(Box<State>),
 }
 
 enum Ending {
@@ -78,6 +87,7 @@ impl<'a> Work<'a> {
             avoid: None,
             holes: 0,
             silences: 0,
+            is_replaced: false,
             ending: None,
         }
     }
@@ -86,7 +96,7 @@ impl<'a> Work<'a> {
         mut self,
         mut stop: Pin<&mut impl Future<Output = ()>>,
         told: impl Fn(&State),
-    ) -> Result<Ended> {
+    ) -> Result<Left> {
         let capture = self.capture;
         let mut follower: Option<Follower> = None;
         let mut connecting: Slot<'_, Result<Follower, Lost>> = None;
@@ -99,7 +109,10 @@ impl<'a> Work<'a> {
         loop {
             let is_busy = packing.is_some() || storing.is_some();
             if let Some(ending) = self.ending.take() {
-                return self.finish(ending, packing, storing).await;
+                return self.finish(ending, packing, storing).await.map(Left::For);
+            }
+            if self.is_replaced && !is_busy && self.filling.is_empty() {
+                return Ok(Left::Another(Box::new(self.state)));
             }
             let is_full = self.filling.bytes() >= capture.flush_bytes;
             if !is_busy && (is_full || is_due && self.is_worth_storing()) {
@@ -125,6 +138,7 @@ impl<'a> Work<'a> {
                 Event::Connected(Ok(connected)) => {
                     self.state.member = Some(connected.name.clone());
                     self.heard = Instant::now();
+                    self.is_replaced = false;
                     follower = Some(connected);
                 }
                 Event::Connected(Err(lost)) | Event::Came(Err(lost)) => {
@@ -264,6 +278,7 @@ impl<'a> Work<'a> {
         self.state.problem = Some(lost.to_string());
         self.state.member = None;
         self.avoid = member.or(self.avoid);
+        self.is_replaced = matches!(lost, Lost::Replaced { .. });
         if let Lost::Hole(_) = lost {
             self.holes += 1;
         }
