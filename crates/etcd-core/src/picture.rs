@@ -65,6 +65,20 @@ pub struct Recovery {
     pub problem: Option<String>,
 }
 
+impl Recovery {
+    /// What the EtcdBackup of the data before is called; nothing where there is none before.
+    pub fn safety(&self) -> Option<String> {
+        Some(safety_name(self.name.as_ref()?, &self.uid))
+    }
+}
+
+/// With the beginning of the EtcdRestore's UID: the backup before an earlier one of the same name says nothing about the data of now.
+pub(crate) fn safety_name(restore: &str, uid: &str) -> String {
+    // Names of EtcdBackups have 56 characters at most.
+    let (restore, uid) = (restore.get(..39).unwrap_or(restore), uid.get(..8).unwrap_or(uid));
+    format!("{}-before-{uid}", restore.trim_end_matches(['-', '.']))
+}
+
 /// What is being done to bring data, beside the members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Works {

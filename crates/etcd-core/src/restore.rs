@@ -24,7 +24,7 @@ pub(crate) use turn::turn;
 pub(crate) use wishes::{claims, is_closed, may_start_members, replay_wish, seed};
 
 use turn::{begin, serves_at_all};
-use wishes::{made_from, safety_name};
+use wishes::made_from;
 
 /// After how long a Job that failed is tried again, where nobody else tries again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -148,7 +148,7 @@ fn prepare(case: &Case<'_>, record: &Record) -> Verdict {
         WorkState::Done(_) if record.is_in_place() => {
             let deed = deed(BACKING_UP).saying(backing_up(case));
             let first = case.picture.work.safety.is_none() && serves_at_all(case);
-            match (safety_name(record), &request.store) {
+            match (request.safety(), &request.store) {
                 (Some(name), Some(store)) if first => {
                     Verdict::Do(deed.step(Step::TakeBackup { name, store: store.clone() }))
                 }

@@ -31,6 +31,7 @@ use kubernetes::Places;
 use work::Jobs;
 
 pub use look::{Looked, look};
+pub(crate) use work::last_words;
 
 /// The caches.
 #[derive(Clone)]
@@ -100,9 +101,8 @@ impl Caches {
         let Some(cluster) = self.clusters.get(key) else { return Ok(None) };
         let mut live = self.live(key, &cluster);
         let asked = self.recovery(key, &cluster, &live);
-        if let Some(name) = asked.as_ref().and_then(|asked| asked.recovery.name.as_ref()) {
-            live.jobs.safety = self.backups.get(&Key::new(key.namespace(), format!("{name}-before")));
-        }
+        let safety = asked.as_ref().and_then(|asked| asked.recovery.safety());
+        live.jobs.safety = safety.and_then(|name| self.backups.get(&Key::new(key.namespace(), name)));
         let certificates = match cluster.spec.tls.mode {
             TlsMode::Secrets => {
                 let given = self.given.read(cx, &cluster).await?;

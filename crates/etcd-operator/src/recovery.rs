@@ -144,6 +144,10 @@ fn resolve(
             only_of: in_place.then(|| cluster.to_owned()),
             point,
         }),
+        (Some(BackupPhase::Failed), _) => {
+            let why = status.message.unwrap_or_default();
+            Err(format!("the EtcdBackup {name} has failed: {why}. Name another one"))
+        }
         (phase, _) => {
             let phase = phase.map_or_else(|| "not begun".to_owned(), |phase| format!("{phase:?}"));
             Err(format!("the EtcdBackup {name} is {phase}: it is waited for until it is Completed"))
@@ -222,8 +226,10 @@ mod tests {
             (Which::Named("nightly-1234".into()), Some(Point::Revision(7)))
         );
         assert_eq!(source.only_of, None, "of whatever cluster it is");
-        let waits = super::asked(&cluster(recovery), None, &[], nightly("Running")).unwrap();
+        let waits = super::asked(&cluster(recovery.clone()), None, &[], nightly("Running")).unwrap();
         assert!(waits.recovery.problem.unwrap().contains("nightly is Running"));
+        let failed = super::asked(&cluster(recovery), None, &[], nightly("Failed")).unwrap();
+        assert!(failed.recovery.problem.unwrap().contains("nightly has failed"));
     }
 
     #[test]

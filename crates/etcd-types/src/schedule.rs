@@ -208,6 +208,9 @@ pub struct LastSuccess {
     pub at: Time,
     /// Everything up to this revision is in it.
     pub revision: Option<i64>,
+    /// etcd's ID of the cluster that it was taken of, in hexadecimal.
+    #[serde(rename = "clusterID")]
+    pub cluster_id: Option<String>,
     /// The size of the database.
     pub bytes: Option<i64>,
     /// The size of what is stored.

@@ -175,6 +175,15 @@ impl World {
     }
 }
 
+/// A name that must not be given twice ends on the first part of a UID, which is another one in every run.
+fn without_uid(place: String) -> String {
+    let is_part = |end: &str| end.len() == 8 && end.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+    match place.rsplit_once('-') {
+        Some((name, end)) if is_part(end) => format!("{name}-(uid)"),
+        _ => place,
+    }
+}
+
 /// How often each object was created and deleted since `first`. Events tell what happened, so each fault may tell its own.
 fn comings_and_goings(server: &Server, first: u64) -> BTreeMap<String, (usize, usize)> {
     let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
@@ -182,7 +191,7 @@ fn comings_and_goings(server: &Server, first: u64) -> BTreeMap<String, (usize, u
         if &*event.id.plural == "events" {
             continue;
         }
-        let (came, went) = counts.entry(event.id.to_string()).or_default();
+        let (came, went) = counts.entry(without_uid(event.id.to_string())).or_default();
         match event.change {
             Change::Added => *came += 1,
             Change::Deleted => *went += 1,

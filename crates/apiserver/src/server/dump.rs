@@ -60,7 +60,8 @@ impl Dump {
             }
             value
         };
-        Self(all.iter().map(|(id, object)| (id.to_string(), normal(object.value()))).collect())
+        let place = |id: String| without_uids(&id, &places).unwrap_or(id);
+        Self(all.iter().map(|(id, object)| (place(id.to_string()), normal(object.value()))).collect())
     }
 
     /// Without the objects of a resource, for example `leases` or `events`.

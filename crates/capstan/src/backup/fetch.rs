@@ -1,6 +1,7 @@
 //! A backup as a file: for a person, or for the Job that brings it to the volume of a member.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File, OpenOptions},
     path::{Path, PathBuf},
 };
@@ -40,6 +41,12 @@ pub(super) struct Fetch {
     /// Instead of a name: the newest whole backup of the cluster of this name.
     #[arg(long, value_name = "CLUSTER", conflicts_with = "id")]
     newest_of: Option<String>,
+    /// Of several clusters of that name, the one with this UID, if there are backups of it.
+    #[arg(long, value_name = "UID", requires = "newest_of")]
+    cluster_uid: Option<String>,
+    /// Else, the one of this namespace, if there are backups of it.
+    #[arg(long, value_name = "NAME", requires = "newest_of")]
+    cluster_namespace: Option<String>,
     /// The file to write. It must not exist yet, and is only there when all of it was checked.
     #[arg(long, value_name = "FILE", required_unless_present = "into")]
     to: Option<PathBuf>,
@@ -75,7 +82,7 @@ impl Fetch {
         let key = self.place.key()?;
         let mut manifest = match (&self.id, &self.newest_of) {
             (Some(id), _) => chosen(&store, id).await?,
-            (None, Some(cluster)) => newest(&store, cluster).await?,
+            (None, Some(cluster)) => self.newest(&store, cluster).await?,
             (None, None) => bail!("name a backup, or give --newest-of"),
         };
         let point = self.revision.map(Point::Revision).or_else(|| self.time.map(Point::Time));
@@ -121,6 +128,18 @@ impl Fetch {
         Ok(manifest)
     }
 
+    async fn newest(&self, store: &Store, cluster: &str) -> Result<Manifest> {
+        let manifests = catalogue::list(store).await?.into_iter().filter_map(|entry| match entry {
+            Entry::Backup(manifest, _) => Some(*manifest),
+            _ => None,
+        });
+        let rather = [
+            self.cluster_uid.as_deref().map(Is::Uid),
+            self.cluster_namespace.as_deref().map(Is::InNamespace),
+        ];
+        newest(manifests.collect(), cluster, &rather, store.location()).map_err(hopeless)
+    }
+
     /// Whether it is one that may be restored, before a byte of it is fetched.
     fn judge(&self, manifest: &Manifest) -> Result<()> {
         let id = &manifest.id;
@@ -142,17 +161,44 @@ fn hopeless(error: String) -> anyhow::Error {
     Ending { code: HOPELESS, error, more: Map::new() }.into()
 }
 
-async fn newest(store: &Store, cluster: &str) -> Result<Manifest> {
-    let of_cluster = |entry: Entry| match entry {
-        Entry::Backup(manifest, _) if manifest.cluster.name == cluster => Some(*manifest),
-        _ => None,
-    };
-    let found = catalogue::list(store).await?.into_iter().find_map(of_cluster);
-    found.ok_or_else(|| {
-        let location = store.location();
-        hopeless(format!(
-            "there is no whole backup of the cluster {cluster} at {location}; `capstan backup ls` lists what there is"
-        ))
+/// What tells clusters of one name apart.
+#[derive(Clone, Copy)]
+enum Is<'a> {
+    Uid(&'a str),
+    InNamespace(&'a str),
+}
+
+impl Is<'_> {
+    fn met_by(self, manifest: &Manifest) -> bool {
+        match self {
+            Self::Uid(uid) => manifest.cluster.uid == uid,
+            Self::InNamespace(namespace) => manifest.cluster.namespace == namespace,
+        }
+    }
+}
+
+/// The newest of a cluster, of those that are listed newest first. Which cluster is meant is never guessed: a place may hold backups of
+/// several namespaces' clusters of one name.
+fn newest(
+    mut all: Vec<Manifest>,
+    cluster: &str,
+    rather: &[Option<Is<'_>>],
+    location: &str,
+) -> Result<Manifest, String> {
+    all.retain(|manifest| manifest.cluster.name == cluster);
+    let met = |it: &Is<'_>| all.iter().any(|manifest| it.met_by(manifest));
+    if let Some(it) = rather.iter().copied().flatten().find(met) {
+        all.retain(|manifest| it.met_by(manifest));
+    }
+    let homes: BTreeSet<&str> = all.iter().map(|manifest| manifest.cluster.namespace.as_str()).collect();
+    if homes.len() > 1 {
+        let homes = homes.into_iter().collect::<Vec<_>>().join(", ");
+        return Err(format!(
+            "at {location} there are backups of several clusters {cluster}, of the namespaces {homes}: name the backup that is meant; `capstan backup ls` lists them"
+        ));
+    }
+    all.into_iter().next().ok_or_else(|| {
+        format!("there is no whole backup of the cluster {cluster} at {location}; `capstan backup ls` lists what there is")
     })
 }
 
@@ -175,4 +221,37 @@ fn create(file: &Path) -> Result<File> {
         .mode(0o600)
         .open(file)
         .with_context(|| format!("cannot write {}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Backups of clusters `db`, newest first: namespace, UID, name of the backup.
+    fn stored(all: &[(&str, &str, &str)]) -> Vec<Manifest> {
+        let manifest = |(namespace, uid, id): &(&str, &str, &str)| {
+            serde_json::from_value(json!({
+                "format": "capstan.dev/etcd-backup/v1", "id": id, "producer": "capstan", "takenAt": "2026-01-01T00:00:00Z",
+                "cluster": {"namespace": namespace, "name": "db", "uid": uid, "id": "8e9e", "member": "db-1"}, "etcdVersion": "3.6.16",
+                "revision": {"atLeast": 40, "atMost": 42}, "database": {"bytes": 1024, "sha256": "00".repeat(32)},
+                "stored": {"object": "snapshot.zst", "bytes": 77, "sha256": "00".repeat(32), "compression": "zstd"}}))
+            .unwrap()
+        };
+        all.iter().map(manifest).collect()
+    }
+
+    #[test]
+    fn the_newest_is_that_of_the_cluster_that_is_meant() {
+        let all = [("test", "u3", "theirs"), ("prod", "u2", "ours"), ("prod", "u1", "of-one-before")];
+        let (uid, home) = (Is::Uid("u1"), Is::InNamespace("prod"));
+        let of = |rather: &[Option<Is<'_>>]| newest(stored(&all), "db", rather, "s3://b").map(|it| it.id);
+        assert_eq!(of(&[Some(uid), Some(home)]).as_deref(), Ok("of-one-before"));
+        assert_eq!(of(&[Some(Is::Uid("new")), Some(home)]).as_deref(), Ok("ours"), "of one that is gone");
+        let said = of(&[Some(Is::Uid("new")), Some(Is::InNamespace("dev"))]).unwrap_err();
+        assert!(said.contains("of the namespaces prod, test: name the backup"), "{said}");
+        let moved = newest(stored(&all[1..]), "db", &[Some(Is::InNamespace("dev"))], "s3://b");
+        assert_eq!(moved.unwrap().id, "ours", "from elsewhere, where there is no doubt");
+        let none = newest(stored(&all), "other", &[], "s3://b").unwrap_err();
+        assert!(none.contains("no whole backup of the cluster other at s3://b"), "{none}");
+    }
 }

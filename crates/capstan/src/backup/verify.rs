@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use etcd_api::{Client, Consistency, Endpoint as _, EtcdError, Refusal};
-use etcd_backup::{Error, Manifest, Store, load, restored};
+use etcd_backup::{Error, Manifest, Store, catalogue, load, restored};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -22,7 +22,7 @@ use super::{
     ending::{self, Ending, HOPELESS},
     progress::Progress,
 };
-use crate::output::say;
+use crate::output::{complain, say};
 
 const DEADLINE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(200);
@@ -51,6 +51,9 @@ pub(super) struct Verify {
     /// How long the restored etcd may take until it serves.
     #[arg(long, default_value = "5m", value_name = "TIME", value_parser = time)]
     patience: Duration,
+    /// Write the verdict beside the backup, for retention: of those that are known to be good, the newest one stays.
+    #[arg(long, help_heading = "For programs")]
+    record: bool,
     /// Write how it ended to this file, as JSON.
     #[arg(long, value_name = "FILE", help_heading = "For programs")]
     result: Option<PathBuf>,
@@ -74,11 +77,17 @@ impl Verify {
     async fn verify(&self) -> Result<Map<String, Value>> {
         let store = self.place.open()?;
         let manifest = chosen(&store, &self.id).await?;
-        let verdict = match (&self.restored, &self.etcd_bin) {
-            (Some(url), _) => self.compare(url, &manifest).await?,
-            (None, Some(programs)) if self.by_restore => self.restore(&store, &manifest, programs).await?,
+        let judged = match (&self.restored, &self.etcd_bin) {
+            (Some(url), _) => self.compare(url, &manifest).await,
+            (None, Some(programs)) if self.by_restore => self.restore(&store, &manifest, programs).await,
             _ => return self.read(&store, &manifest).await,
         };
+        if self.record
+            && let Err(error) = put_on_record(&store, &manifest.id, &judged).await
+        {
+            complain(&error.context("the verdict could not be put on record"));
+        }
+        let verdict = judged?;
         let how = serde_json::to_value(&verdict)?;
         let note = verdict.note.as_deref().map(|note| format!(" ({note})")).unwrap_or_default();
         say(&format!(
@@ -131,6 +140,18 @@ impl Verify {
         drop(etcd);
         verdict
     }
+}
+
+/// Only what was found out about the backup itself: an etcd that did not come up says nothing.
+async fn put_on_record(store: &Store, id: &str, judged: &Result<restored::Verdict>) -> Result<()> {
+    let (good, said) = match judged {
+        Ok(verdict) => (true, json!(verdict)),
+        Err(error) => match error.downcast_ref::<Error>() {
+            Some(bad @ Error::Bad { .. }) => (false, json!({ "error": bad.to_string() })),
+            _ => return Ok(()),
+        },
+    };
+    Ok(catalogue::record(store, id, good, said.to_string().into_bytes()).await?)
 }
 
 /// A verdict that it is bad says so to programs, too.

@@ -93,11 +93,6 @@ pub(crate) fn replay_wish(case: &Case<'_>) -> Option<ReplayWish> {
     Some(ReplayWish { serial: record.seed, bump: record.bump, backup: record.backup.clone()? })
 }
 
-/// What the backup of the present data is called.
-pub(super) fn safety_name(record: &Record) -> Option<String> {
-    Some(format!("{}-before", record.name.as_ref()?))
-}
-
 /// Whether clients are kept out: what they would read is not yet what was asked for.
 pub(crate) fn is_closed(case: &Case<'_>) -> bool {
     active(case)

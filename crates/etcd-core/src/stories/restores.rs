@@ -112,7 +112,7 @@ fn in_place_everything_is_prepared_before_anybody_is_stopped() {
     model.restores.request = Some(in_place("back"));
     expect![[r#"
         Restore the backup nightly
-          take the backup back-before
+          take the backup back-before-uid-of-b
           delete the StatefulSet of member 1: the backup nightly replaces its data
           delete the StatefulSet of member 2: the backup nightly replaces its data
           delete the StatefulSet of member 3: the backup nightly replaces its data
@@ -128,7 +128,7 @@ fn in_place_everything_is_prepared_before_anybody_is_stopped() {
     assert_eq!((model.etcd.cluster_id, model.members()), (seeded(4), vec![4, 5, 6]));
     assert_eq!(
         (phase(&model), model.restores.backups.clone()),
-        (Some(RestorePhase::Completed), vec!["back-before".to_owned()])
+        (Some(RestorePhase::Completed), vec!["back-before-uid-of-b".to_owned()])
     );
     assert!(model.deleted_claims.is_empty());
     let kept = model.boxes.iter().filter(|(_, entry)| entry.claim.is_some()).count();
@@ -177,7 +177,7 @@ fn a_seed_that_does_not_serve_gives_the_place_back() {
     model.restores.request = Some(in_place("back"));
     expect![[r#"
         Restore the backup nightly
-          take the backup back-before
+          take the backup back-before-uid-of-b
           delete the StatefulSet of member 1: the backup nightly replaces its data
           delete the StatefulSet of member 2: the backup nightly replaces its data
           delete the StatefulSet of member 3: the backup nightly replaces its data
@@ -287,4 +287,14 @@ fn a_restore_says_what_it_does() {
         model.pass(2);
     }
     expect!["Fetching BackingUp Stopping Starting Growing Done"].assert_eq(&steps.join(" "));
+}
+
+#[test]
+fn the_backup_before_is_of_this_restore_and_not_of_an_earlier_one_of_its_name() {
+    let before = |name: &str, uid: &str| {
+        crate::Recovery { uid: uid.into(), ..in_place(name) }.safety().expect("in place there is one")
+    };
+    assert_eq!(before("back", "0c7f3a52-9d3f"), "back-before-0c7f3a52");
+    assert_ne!(before("back", "0c7f3a52-9d3f"), before("back", "51b0aa00-9d3f"));
+    assert_eq!(before(&"r".repeat(40), "0c7f3a52-9d3f").len(), 55, "an EtcdBackup may have such a name");
 }

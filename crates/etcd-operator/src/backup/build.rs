@@ -7,7 +7,7 @@ use etcd_types::{BackupStore, Capture, EtcdBackup, EtcdBackupSchedule, EtcdClust
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{
-        apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy},
+        apps::v1::Deployment,
         batch::v1::{CronJob, Job, JobSpec},
         core::v1::{
             Container, EmptyDirVolumeSource, EnvVar, EnvVarSource, ObjectFieldSelector, PodSpec,
@@ -16,7 +16,11 @@ use k8s_openapi::{
     },
     apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::ObjectMeta},
 };
-use kit::{owned, parts, run, secure};
+use kit::{
+    owned,
+    parts::{self, words},
+    run, secure,
+};
 use kube::ResourceExt as _;
 
 use super::{
@@ -29,8 +33,6 @@ use super::{
 const FINAL: [i32; 1] = [77];
 /// The user of our image.
 const USER: i64 = 65532;
-/// Long enough for an operator that was away to see how it ended. A backup that is taken again finds itself.
-const KEPT_SECONDS: i32 = 24 * 60 * 60;
 /// How long one attempt to remove what is stored may take.
 const REMOVAL: Duration = Duration::from_secs(30 * 60);
 /// Where a container leaves its last words.
@@ -102,7 +104,8 @@ pub(super) fn take(backup: &EtcdBackup, source: &Source, image: &str, deadline: 
     }
     let pod = worker(&place, Some(source), image, Work::Take, arguments);
     let spec = job(&who, Work::Take, pod, deadline);
-    owned(Job { metadata: who.meta(who.name.clone(), Work::Take), spec: Some(spec), status: None }, backup)
+    // One that is gone before anybody saw how it ended is run again, and finds its backup.
+    owned(run::once(who.meta(who.name.clone(), Work::Take), spec), backup)
 }
 
 /// The Job that removes what an EtcdBackup has stored. Nobody owns it: Kubernetes may remove what is owned by something that is being
@@ -147,6 +150,7 @@ pub(super) fn verify(
         Container {
             command: Some(words(["capstan", "backup"])),
             args: Some(arguments),
+            termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
             ..container(name, image, &place, None)
         }
     };
@@ -155,6 +159,7 @@ pub(super) fn verify(
     let etcd = |name: &str, command: Vec<String>| Container {
         command: Some(command),
         resources: None,
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..container(name, &of_etcd, &place, None)
     };
     let initial = format!("verify={peer}");
@@ -168,22 +173,19 @@ pub(super) fn verify(
     serve.extend(words(["--initial-cluster", &initial]));
     let mut sidecar = etcd("etcd", serve);
     sidecar.restart_policy = Some("Always".to_owned());
-    let compare = capstan(Work::Verify.word(), "verify", words(["--restored", client, "--result", RESULT]));
+    let compare =
+        capstan(Work::Verify.word(), "verify", words(["--restored", client, "--record", "--result", RESULT]));
     let mut volumes = place.volumes.clone();
     let empty = Some(EmptyDirVolumeSource::default());
     volumes.push(Volume { name: "work".to_owned(), empty_dir: empty, ..Volume::default() });
-    let fetch = capstan("fetch", "fetch", words(["--to", &file]));
+    let fetch = capstan("fetch", "fetch", words(["--to", &file, "--result", RESULT]));
     let inits = [fetch, etcd("restore", restore), sidecar].map(with_work);
     let account = place.account.clone().unwrap_or_else(|| names::account(&source.cluster));
     let mut pod = secure::pod(account, USER, with_work(compare), volumes);
     pod.init_containers = Some(inits.into());
     finish(&mut pod, &place);
-    let spec = JobSpec {
-        ttl_seconds_after_finished: Some(KEPT_SECONDS),
-        backoff_limit: Some(1),
-        ..job(who, Work::Verify, pod, deadline)
-    };
-    Job { metadata: who.meta(name, Work::Verify), spec: Some(spec), status: None }
+    let spec = JobSpec { backoff_limit: Some(1), ..job(who, Work::Verify, pod, deadline) };
+    run::once(who.meta(name, Work::Verify), spec)
 }
 
 fn with_work(mut container: Container) -> Container {
@@ -220,12 +222,9 @@ pub(super) fn cron_job(
 /// The first Job of a schedule, which does not wait for its time.
 pub(super) fn first(schedule: &EtcdBackupSchedule, source: &Source, image: &str, timing: &Timing) -> Job {
     let who = For::of(schedule, names::SCHEDULE, &schedule.spec.cluster_name);
-    let spec = JobSpec {
-        ttl_seconds_after_finished: Some(KEPT_SECONDS),
-        ..scheduled(schedule, source, image, timing, None)
-    };
     let name = format!("{}-first-{}", who.name, names::short(&who.uid));
-    owned(Job { metadata: who.meta(name, Work::Take), spec: Some(spec), status: None }, schedule)
+    let spec = scheduled(schedule, source, image, timing, None);
+    owned(run::once(who.meta(name, Work::Take), spec), schedule)
 }
 
 /// A Job out of turn: what is captured can only go on after it.
@@ -237,8 +236,13 @@ pub(super) fn after_gap(
     now: Timestamp,
 ) -> Job {
     let mut job = first(schedule, source, image, timing);
-    job.metadata.name = Some(format!("{}-gap-{}", schedule.name_any(), now.as_second() / 60));
+    job.metadata.name = Some(format!("{}{}", out_of_turn(schedule), now.as_second() / 60));
     job
+}
+
+/// How the names of Jobs out of turn begin.
+pub(super) fn out_of_turn(schedule: &EtcdBackupSchedule) -> String {
+    format!("{}-gap-", schedule.name_any())
 }
 
 fn scheduled(
@@ -264,7 +268,7 @@ fn scheduled(
     for container in &mut pod.containers {
         container.env = Some(vec![job_name()]);
     }
-    JobSpec { ttl_seconds_after_finished: None, ..job(&who, Work::Take, pod, timing.deadline) }
+    job(&who, Work::Take, pod, timing.deadline)
 }
 
 fn job_name() -> EnvVar {
@@ -313,16 +317,9 @@ pub(super) fn capture(
     }
     let mut labels = who.labels(Work::Capture);
     labels.remove("app.kubernetes.io/managed-by");
-    let spec = DeploymentSpec {
-        replicas: Some(1),
-        strategy: Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None }),
-        revision_history_limit: Some(2),
-        selector: parts::matching(labels),
-        template: parts::template(who.labels(Work::Capture), pod),
-        ..DeploymentSpec::default()
-    };
     let metadata = who.meta(capture_name(schedule), Work::Capture);
-    owned(Deployment { metadata, spec, status: None }, schedule)
+    let template = parts::template(who.labels(Work::Capture), pod);
+    owned(parts::deployment(metadata, 1, "Recreate", parts::matching(labels), template), schedule)
 }
 
 pub(super) fn capture_name(schedule: &EtcdBackupSchedule) -> String {
@@ -378,27 +375,16 @@ fn container(name: &str, image: &str, place: &Place, tls: Option<&str>) -> Conta
         Some(cpu.into_iter().chain([("memory".to_owned(), Quantity(memory.to_owned()))]).collect())
     };
     Container {
-        name: name.to_owned(),
-        image: Some(image.to_owned()),
         volume_mounts: Some(mounts),
         resources: Some(ResourceRequirements {
             requests: amount(Some("50m"), "64Mi"),
             limits: amount(None, "128Mi"),
             claims: None,
         }),
-        security_context: Some(secure::restricted_container()),
-        ..Container::default()
+        ..secure::container(name, image.to_owned())
     }
 }
 
 fn job(who: &For<'_>, work: Work, pod: PodSpec, deadline: Duration) -> JobSpec {
-    JobSpec {
-        ttl_seconds_after_finished: Some(KEPT_SECONDS),
-        ..run::job(parts::template(who.labels(work), pod), &FINAL, deadline)
-    }
-}
-
-/// The words of a command line.
-fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
-    words.map(str::to_owned).into()
+    run::job(parts::template(who.labels(work), pod), &FINAL, deadline)
 }

@@ -2,9 +2,16 @@
 
 use etcd_types::{BackupProgress, EtcdBackupStatus, LastSuccess, Verified};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::{
+    api::{batch::v1::Job, core::v1::Pod},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
+use kit::pods;
+use kube::ResourceExt as _;
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::observe::last_words;
 
 /// What `take` said.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -86,6 +93,7 @@ impl Taken {
             id: Some(self.manifest.id.clone()),
             at: Time(at),
             revision: Some(self.manifest.revision.at_least),
+            cluster_id: Some(self.manifest.cluster.id.clone()),
             bytes: Some(self.manifest.database.bytes),
             stored_bytes: Some(self.manifest.stored.bytes),
             milliseconds: self.milliseconds,
@@ -106,6 +114,16 @@ pub(super) fn sentence(words: &str) -> String {
         }
         error => error.to_owned(),
     }
+}
+
+/// Why a Job whose containers run one after the other failed: the last one's words, or, if it never ran, those of the one before it.
+pub(super) fn of_several(job: &Job, pods: &[&Pod], code: Option<i32>, message: String) -> String {
+    if code.is_some() {
+        return message;
+    }
+    let name = job.name_any();
+    let own: Vec<&Pod> = pods.iter().copied().filter(|pod| pods::is_of_job(pod, &name)).collect();
+    last_words(&own).unwrap_or(message)
 }
 
 /// What came of restoring it: said by `verify` whether it ended well or not.
@@ -157,6 +175,27 @@ mod tests {
         for (words, expected) in cases {
             assert_eq!(sentence(words), expected);
         }
+    }
+
+    /// A backup that cannot even be fetched or restored never gets to the comparison.
+    #[test]
+    fn a_failure_before_the_last_container_is_told_too() {
+        let job: Job =
+            serde_json::from_value(json!({"metadata": {"name": "v", "uid": "j"}, "spec": {"template": {}}}))
+                .unwrap();
+        let ended = json!({"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z", "message": "Error: snapshot file integrity check failed\n"}});
+        let container = |name: &str, state: &Value| json!({"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
+        let pod: Pod = serde_json::from_value(json!({
+            "metadata": {"name": "v-1", "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "v", "uid": "j", "controller": true}]},
+            "status": {"initContainerStatuses": [container("restore", &ended)],
+                "containerStatuses": [container("verify", &json!({"waiting": {"reason": "PodInitializing"}}))]},
+        }))
+        .unwrap();
+        let said = of_several(&job, &[&pod], None, "BackoffLimitExceeded".to_owned());
+        assert_eq!(said, "restore failed: Error: snapshot file integrity check failed");
+        let own = of_several(&job, &[&pod], Some(77), "the hash differs".to_owned());
+        assert_eq!(own, "the hash differs");
+        assert_eq!(of_several(&job, &[], None, "BackoffLimitExceeded".to_owned()), "BackoffLimitExceeded");
     }
 
     #[test]

@@ -104,7 +104,10 @@ fn of_cluster(
     move |change| {
         let source = |cluster: Option<&Arc<EtcdCluster>>| {
             let cluster = cluster.filter(|it| it.metadata.deletion_timestamp.is_none())?;
-            Some((cluster.uid(), build::Source::of(cluster)))
+            let status = cluster.status.as_ref();
+            let id = status.and_then(|status| status.cluster_id.clone());
+            let is_restored = status.and_then(|status| Some(status.restore.as_ref()?.phase.is_over()));
+            Some((cluster.uid(), build::Source::of(cluster), id, is_restored))
         };
         if source(change.old) == source(change.new) {
             return Vec::new();

@@ -46,7 +46,7 @@ pub(crate) fn seed(cluster: &EtcdCluster, wish: &SeedWish, source: &Source, imag
     let place = place(&source.store);
     let data = parts::mount("data", VOLUME);
     let mounts = |more: &[VolumeMount]| [std::slice::from_ref(&data), more].concat();
-    let fetch = ours("fetch", image, fetch(wish, source, &place), mounts(&place.mounts));
+    let fetch = ours("fetch", image, fetch(cluster, wish, source, &place), mounts(&place.mounts));
     let url = name.peer_url(wish.serial);
     let mut restore = vec![
         "snapshot".to_owned(),
@@ -63,15 +63,12 @@ pub(crate) fn seed(cluster: &EtcdCluster, wish: &SeedWish, source: &Source, imag
         restore.extend([format!("--bump-revision={bump}"), "--mark-compacted".to_owned()]);
     }
     let restore = Container {
-        name: "restore".to_owned(),
-        image: Some(wish.template.image.clone()),
-        command: Some(vec!["etcdutl".to_owned()]),
+        command: Some(parts::words(["etcdutl"])),
         args: Some(restore),
         resources: wish.template.pod.resources.clone(),
-        security_context: Some(secure::restricted_container()),
         volume_mounts: Some(mounts(&[])),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        ..Container::default()
+        ..secure::container("restore", wish.template.image.clone())
     };
     let settle = [
         "settle".to_owned(),
@@ -95,12 +92,17 @@ pub(crate) fn seed(cluster: &EtcdCluster, wish: &SeedWish, source: &Source, imag
     job
 }
 
-fn fetch(wish: &SeedWish, source: &Source, place: &Place) -> Vec<String> {
+fn fetch(cluster: &EtcdCluster, wish: &SeedWish, source: &Source, place: &Place) -> Vec<String> {
     let mut arguments = vec!["fetch".to_owned()];
     arguments.extend(place.arguments.iter().cloned());
     match &source.which {
         Which::Named(id) => arguments.push(id.clone()),
-        Which::NewestOf(cluster) => arguments.push(format!("--newest-of={cluster}")),
+        Which::NewestOf(name) => arguments.extend([
+            format!("--newest-of={name}"),
+            // A place may hold backups of other clusters of that name.
+            format!("--cluster-uid={}", cluster.uid().unwrap_or_default()),
+            format!("--cluster-namespace={}", cluster.namespace().unwrap_or_default()),
+        ]),
     }
     if let Some(only) = &source.only_of {
         arguments.push(format!("--only-of={only}"));
@@ -155,19 +157,16 @@ fn ours(name: &str, image: &str, arguments: Vec<String>, mounts: Vec<VolumeMount
         Some(all.iter().map(|(name, value)| ((*name).to_owned(), Quantity((*value).to_owned()))).collect())
     };
     Container {
-        name: name.to_owned(),
-        image: Some(image.to_owned()),
-        command: Some(vec!["capstan".to_owned(), "backup".to_owned()]),
+        command: Some(parts::words(["capstan", "backup"])),
         args: Some(arguments),
         resources: Some(ResourceRequirements {
             requests: quantities(&[("cpu", "10m"), ("memory", "64Mi")]),
             limits: quantities(&[("memory", "128Mi")]),
             ..ResourceRequirements::default()
         }),
-        security_context: Some(secure::restricted_container()),
         volume_mounts: Some(mounts),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        ..Container::default()
+        ..secure::container(name, image.to_owned())
     }
 }
 
@@ -260,7 +259,9 @@ mod tests {
         let job = seed(&cluster(), &wish(None), &source, "capstan:1");
         let pod = job.spec.unwrap().template.spec.unwrap();
         let containers = pod.init_containers.unwrap();
-        assert!(lines(&containers[0]).contains("--newest-of=db"));
+        assert!(
+            lines(&containers[0]).contains("--newest-of=db\n--cluster-uid=u-1\n--cluster-namespace=shop\n")
+        );
         assert!(!lines(&containers[1]).contains("bump"));
     }
 

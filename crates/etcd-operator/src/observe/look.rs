@@ -88,9 +88,7 @@ pub async fn look(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Res
     let jobs: Vec<Arc<Job>> = list(Api::namespaced(client.clone(), &namespace), &ours).await?;
     let job_pods: Vec<Arc<Pod>> = list(Api::namespaced(client.clone(), &namespace), &ours).await?;
     live.jobs = Jobs::of(cluster, jobs);
-    if let Some(name) = asked.as_ref().and_then(|asked| asked.recovery.name.as_ref()) {
-        live.jobs.safety = backup(&format!("{name}-before"));
-    }
+    live.jobs.safety = asked.as_ref().and_then(|asked| asked.recovery.safety()).and_then(|it| backup(&it));
     let mut picture = kubernetes::picture(&places, cluster, &live, now);
     picture.work = live.jobs.works(&job_pods, asked.as_ref().and_then(|asked| asked.source.as_ref()));
     picture.recovery = asked.map(|asked| asked.recovery);

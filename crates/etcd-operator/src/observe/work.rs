@@ -142,7 +142,7 @@ fn backup_id(own: &[&Pod]) -> Option<String> {
 }
 
 /// The sentence that the last container that failed left, or the last line of its log.
-fn last_words(own: &[&Pod]) -> Option<String> {
+pub(crate) fn last_words(own: &[&Pod]) -> Option<String> {
     let failed =
         own.iter().flat_map(|pod| containers(pod)).filter_map(|it| Some((it.name.as_str(), words(it)?)));
     let (name, (code, _, said)) =

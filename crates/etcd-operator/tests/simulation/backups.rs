@@ -261,3 +261,21 @@ fn a_schedule_goes_on_without_the_operator_and_keeps_what_it_should() {
     assert_eq!(status["lastSuccess"]["removed"], json!(1), "{status:#}");
     assert!(status.get("lastFailure").is_none_or(Value::is_null), "{status:#}");
 }
+
+/// What is captured can only go on from a backup of the etcd that it is of.
+#[test]
+fn a_cluster_that_was_restored_is_backed_up_at_once_where_it_is_captured() {
+    use crate::world::CLUSTER;
+    let run = play(
+        &Stage::default()
+            .scenario("captured-again")
+            .step("create the cluster", |client| create(client, spec(1)))
+            .step("capture", |client| schedule(client, json!({"immediate": true, "capture": {}})))
+            .step("restore in place", |client| crate::restores::restore_to(client, None)),
+    );
+    let status = &run.dump.objects()[SCHEDULE]["status"];
+    let (of, now) = (&status["lastSuccess"]["clusterID"], left(&run, CLUSTER, "/status/clusterID"));
+    assert_eq!(of, now, "{status:#}");
+    let out_of_turn = |place: &&String| place.starts_with("jobs.batch default/nightly-gap-");
+    assert_eq!(run.dump.objects().keys().filter(out_of_turn).count(), 1);
+}

@@ -8,17 +8,19 @@ use simulation::{Run, Scenario};
 use crate::{
     campaign::demand_nothing,
     stories::{Story, spec},
-    world::{CLUSTER, NAMESPACE, Stage, create, healthy, left, play},
+    world::{CLUSTER, NAMESPACE, Stage, clusters, create, healthy, left, play},
 };
 
 pub(crate) static RECOVERED: Story = Story::new("recovered", recovered);
 pub(crate) static RESTORED: Story = Story::new("restored", restored);
+pub(crate) static TO_A_POINT: Story = Story::new("restored-to-a-point", to_a_point);
 pub(crate) static GIVEN_UP: Story = Story::new("given-up", given_up);
 
+const URL: &str = "s3://backups/of/db";
 const RESTORE: &str = "etcdrestores.etcd.capstan.dev default/back";
 
 fn store() -> Value {
-    json!({"url": "s3://backups/of/db"})
+    json!({ "url": URL })
 }
 
 fn from_store(size: u8, point: Option<i64>) -> Value {
@@ -44,6 +46,13 @@ fn restored() -> Scenario {
         .step("consent", |client| consent(client, "db"))
 }
 
+fn to_a_point() -> Scenario {
+    Stage::default()
+        .scenario("restored-to-a-point")
+        .step("create three", |client| create(client, spec(3)))
+        .step("go back to a revision", |client| restore_to(client, Some(9)))
+}
+
 fn given_up() -> Scenario {
     Stage::default()
         .scenario("given-up")
@@ -53,15 +62,24 @@ fn given_up() -> Scenario {
             let wish = json!({"clusterName": "db", "from": {"backup": "gone"}, "consent": "db"});
             api.create(&PostParams::default(), &object("back", wish)).await.map(drop)
         })
-        .step("give it up", |client| async move {
-            let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client, NAMESPACE);
-            api.delete("back", &DeleteParams::default()).await.map(drop)
-        })
+        .step("give it up", withdraw)
 }
 
 fn object(name: &str, spec: Value) -> EtcdRestore {
     let object = json!({"apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdRestore", "metadata": {"name": name}, "spec": spec});
     serde_json::from_value(object).expect("an EtcdRestore")
+}
+
+pub(crate) async fn restore_to(client: kube::Client, revision: Option<i64>) -> kube::Result<()> {
+    let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client, NAMESPACE);
+    let from = json!({"store": store(), "id": "nightly", "revision": revision});
+    let wish = json!({"clusterName": "db", "from": from, "consent": "db"});
+    api.create(&PostParams::default(), &object("back", wish)).await.map(drop)
+}
+
+async fn withdraw(client: kube::Client) -> kube::Result<()> {
+    let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client, NAMESPACE);
+    api.delete("back", &DeleteParams::default()).await.map(drop)
 }
 
 async fn restore(client: kube::Client, consent: &str) -> kube::Result<()> {
@@ -79,6 +97,14 @@ async fn consent(client: kube::Client, consent: &str) -> kube::Result<()> {
 fn places<'r>(run: &'r Run, kind: &str) -> Vec<&'r str> {
     let prefix = format!("{kind} default/");
     run.dump.objects().keys().filter_map(|place| place.strip_prefix(&prefix)).collect()
+}
+
+/// The backups of what was before.
+fn befores(run: &Run) -> Vec<String> {
+    let all = run.dump.objects().keys();
+    all.filter(|place| place.starts_with("etcdbackups.") && place.contains("/back-before-"))
+        .cloned()
+        .collect()
 }
 
 #[test]
@@ -99,8 +125,8 @@ fn in_place_the_members_with_the_data_before_make_room_and_their_volumes_stay() 
     assert_eq!(left(run, RESTORE, "/status/phase"), "Completed");
     assert_eq!(places(run, "statefulsets.apps"), ["db-2"]);
     assert_eq!(places(run, "persistentvolumeclaims"), ["db-1", "db-2"]);
-    let backup = "etcdbackups.etcd.capstan.dev default/back-before";
-    assert_eq!(left(run, backup, "/status/phase"), "Completed", "what was is safe");
+    let [backup] = befores(run).try_into().expect("one backup before it");
+    assert_eq!(left(run, &backup, "/status/phase"), "Completed", "what was is safe");
     let claim = &run.dump.objects()["persistentvolumeclaims default/db-1"];
     assert!(claim["metadata"]["annotations"]["etcd.capstan.dev/detached-at"].is_string(), "{claim:#}");
 }
@@ -112,6 +138,78 @@ fn a_restore_that_is_given_up_leaves_everything_as_it_was() {
     assert_eq!(run.etcd, ["db-1 Voter"]);
     assert_eq!(left(run, CLUSTER, "/status/restore/phase"), "Failed");
     assert_eq!(run.comings_and_goings["statefulsets.apps default/db-1"], (1, 0));
+}
+
+#[test]
+fn a_restore_to_a_point_ends_as_without_faults() {
+    let run = TO_A_POINT.reference();
+    healthy(run);
+    assert_eq!(left(run, RESTORE, "/status/phase"), "Completed");
+    assert_eq!(run.comings_and_goings["jobs.batch default/db-replay-4"], (1, 1));
+    demand_nothing(&TO_A_POINT);
+}
+
+/// The store hangs from the step on that is named, and the restore is given up there, or where it is needed next: the members before are
+/// back; then it answers, and the same is asked for again.
+#[test]
+fn wherever_the_store_dies_a_restore_can_be_given_up_and_asked_for_again() {
+    for dies_at in ["Fetching", "BackingUp", "Starting"] {
+        let stage = Stage::default();
+        let (before, after, healed) = (stage.clone(), stage.clone(), stage.clone());
+        let run = play(
+            &stage
+                .scenario("store-dies")
+                .step("create one", |client| create(client, spec(1)))
+                .step("restore, and the store dies", move |client| {
+                    let stage = before.clone();
+                    async move {
+                        if dies_at == "Fetching" {
+                            stage.trouble(URL, Some("hangs"));
+                        }
+                        restore_to(client.clone(), Some(9)).await?;
+                        dies(&stage, client, dies_at).await
+                    }
+                })
+                .step("give it up", withdraw)
+                .step("look", move |client| {
+                    let stage = after.clone();
+                    async move {
+                        let cluster = clusters(client).get("db").await?;
+                        let status = cluster.status.unwrap_or_default();
+                        assert_eq!(status.phase, Some(etcd_types::Phase::Healthy), "{dies_at}: {status:?}");
+                        let members: Vec<String> =
+                            status.members.into_iter().flatten().map(|member| member.name).collect();
+                        assert_eq!(members, ["db-1"], "{dies_at}");
+                        stage.trouble(URL, None);
+                        Ok(())
+                    }
+                })
+                .step("once more", move |client| {
+                    healed.trouble(URL, None);
+                    restore_to(client, None)
+                }),
+        );
+        healthy(&run);
+        assert_eq!(left(&run, RESTORE, "/status/phase"), "Completed", "{dies_at}");
+        // The first one got as far as its own backup, or not; the second one never takes that for its own.
+        let backed_up = if dies_at == "Fetching" { 1 } else { 2 };
+        assert_eq!(befores(&run).len(), backed_up, "{dies_at}");
+    }
+}
+
+/// The store hangs as soon as the restore says that it is at this step.
+async fn dies(stage: &Stage, client: kube::Client, at: &str) -> kube::Result<()> {
+    let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client, NAMESPACE);
+    for _ in 0..100_000 {
+        let restore = api.get("back").await?;
+        let step = restore.status.and_then(|status| status.step).unwrap_or_default();
+        if step == at {
+            stage.trouble(URL, Some("hangs"));
+            return Ok(());
+        }
+        simulation::pass(std::time::Duration::from_millis(1)).await;
+    }
+    panic!("the restore was never at {at}")
 }
 
 /// The Service leads to nobody until everything is written again.

@@ -27,7 +27,7 @@ pub(crate) static GIVEN: Story = Story::new("given", given);
 pub(crate) static ROOM: Story = Story::new("room", room);
 pub(crate) static BACKED_UP: Story = Story::new("backed-up", backed_up);
 
-pub(crate) static ALL: [&Story; 14] = [
+pub(crate) static ALL: [&Story; 15] = [
     &SCALING,
     &LOSSES,
     &UPGRADE,
@@ -39,6 +39,7 @@ pub(crate) static ALL: [&Story; 14] = [
     &BACKED_UP,
     &crate::restores::RECOVERED,
     &crate::restores::RESTORED,
+    &crate::restores::TO_A_POINT,
     &crate::backups::ONCE,
     &crate::backups::AGAIN,
     &crate::backups::SCHEDULED,

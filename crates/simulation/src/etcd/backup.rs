@@ -29,15 +29,27 @@ impl Etcd {
             return None;
         }
         let told = match command.as_str() {
-            "settle" => self.bring(pod, volumes)?,
-            "take" => return Some(take(&words, volumes)),
+            "settle" => match fetched(pod, volumes) {
+                Some(trouble) => return Some(trouble),
+                None => self.bring(pod, volumes)?,
+            },
+            "take" => return Some(take(&words, &self.id(), volumes)),
             "rm" => return Some(remove(&words, volumes)),
-            "replay" => json!({"id": "nightly", "revision": 9, "etcdRevision": 9, "applied": 2}),
+            "replay" => match trouble(&words, volumes) {
+                Some(trouble) => return Some(trouble),
+                None => json!({"id": "nightly", "revision": 9, "etcdRevision": 9, "applied": 2}),
+            },
             // It goes on until somebody stops it.
             "capture" => return Some(Outcome::Ready),
             _ => json!({}),
         };
         Some(Outcome::Exit { code: 0, message: told.to_string() })
+    }
+
+    /// etcd's own name for the cluster that was founded, or restored, last.
+    fn id(&self) -> String {
+        let newest = self.change(|model, _| model.clusters.values().last().map(|cluster| cluster.id));
+        newest.map(|id| id.to_string()).unwrap_or_default()
     }
 
     /// `etcdutl snapshot restore`: a cluster of one, on the volume of the pod. A volume that has data keeps it.
@@ -83,12 +95,19 @@ fn trouble(words: &[String], volumes: &Volumes) -> Option<Outcome> {
     })
 }
 
+/// What keeps the container before the last one from fetching, if something does.
+fn fetched(pod: &Pod, volumes: &Volumes) -> Option<Outcome> {
+    let mut before = pod.spec.as_ref()?.init_containers.iter().flatten().map(words);
+    let fetch = before.find(|words| words.get(2).is_some_and(|verb| verb == "fetch"))?;
+    trouble(&fetch, volumes)
+}
+
 /// A name is taken once: a second attempt finds what the first has stored.
-fn take(words: &[String], volumes: &Volumes) -> Outcome {
+fn take(words: &[String], cluster: &str, volumes: &Volumes) -> Outcome {
     if let Some(trouble) = trouble(words, volumes) {
         return trouble;
     }
-    let manifest = manifest(words);
+    let manifest = manifest(words, cluster);
     let said = |path| manifest.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (id, uid) = (said("/id"), said("/cluster/uid"));
     let kept = after(words, "--keep-last").and_then(|count| count.parse::<usize>().ok());
@@ -126,10 +145,10 @@ fn after(words: &[String], flag: &str) -> Option<String> {
 }
 
 /// As much of it as anybody reads.
-fn manifest(words: &[String]) -> Value {
+fn manifest(words: &[String], cluster: &str) -> Value {
     json!({
         "id": after(words, "--id").unwrap_or_else(|| "nightly".to_owned()), "etcdVersion": "3.6.16",
-        "cluster": {"id": "c", "uid": after(words, "--cluster-uid").unwrap_or_default()},
+        "cluster": {"id": cluster, "uid": after(words, "--cluster-uid").unwrap_or_default()},
         "revision": {"atLeast": 7, "atMost": 7}, "database": {"bytes": 20480, "sha256": "00"}, "stored": {"bytes": 4096},
     })
 }

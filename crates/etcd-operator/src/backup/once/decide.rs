@@ -271,10 +271,11 @@ impl Case<'_> {
             plan.tasks.push(Task::Run(Box::new(owned(job, self.backup()))));
             return plan;
         };
-        let (words, is_good) = match kit::run(job, &self.world.pods()) {
+        let pods = self.world.pods();
+        let (words, is_good) = match kit::run(job, &pods) {
             Run::Running(_) => return waits("it is stored, and is being restored and compared"),
             Run::Succeeded(words) => (words, true),
-            Run::Failed { message, .. } => (Some(message), false),
+            Run::Failed { code, message } => (Some(ended::of_several(job, &pods, code, message)), false),
         };
         let verified = ended::verified(words.as_deref(), is_good, self.now);
         let said = verified.message.clone().unwrap_or_default();

@@ -36,10 +36,7 @@ pub(super) async fn report(
         Err(outcome) => return outcome,
     };
     measured.show_backup(&key, cluster, &status);
-    match (acted, plan.wake) {
-        (Acted::Done, Some((after, what))) => Outcome::wait(what, after),
-        (acted, _) => acted.outcome(),
-    }
+    acted.outcome_or_wait(plan.wake)
 }
 
 /// One that is told once: when the phase changes, or a removal fails.

@@ -22,10 +22,12 @@ use crate::backup::{
     reasons::Why,
 };
 
-/// How often the capturing pod is asked how far it is; and how far it must have come to be told of in the status. The metrics have more.
-const CAPTURE_LOOK: Duration = Duration::from_secs(15);
-const CAPTURE_NEWS: SignedDuration = SignedDuration::from_secs(60);
-/// How often a backup is taken because the history before it was lost.
+/// How often the capturing pod is asked how far it is.
+const CAPTURE_LOOK: Duration = Duration::from_secs(5);
+/// How far it must have come to be told of in the status: with revisions, and where nothing is written. The metrics have more.
+const CAPTURE_NEWS: SignedDuration = SignedDuration::from_secs(10);
+const CAPTURE_CALM: SignedDuration = SignedDuration::from_mins(5);
+/// How often a backup is taken out of turn, because what is captured has nothing to go on from.
 const GAP_PAUSE: SignedDuration = SignedDuration::from_mins(10);
 /// The longest that nobody looks whether a backup is missed.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -165,17 +167,21 @@ fn zone(name: &str) -> Option<TimeZone> {
     TimeZone::tzif(name, data).ok()
 }
 
-/// Whether history was lost before it was captured: only a new backup helps.
-fn is_gap(world: &World) -> bool {
+/// Whether only a new backup helps: history was lost before it was captured, or the cluster was restored in place since the last one.
+fn lacks_beginning(world: &World, history: &History) -> bool {
     let state = world.said.as_ref().and_then(|said| said.get("state")?.as_str());
-    world.schedule.spec.capture.is_some() && state == Some("Gap")
+    let status = world.cluster.as_ref().and_then(|cluster| cluster.status.as_ref());
+    let settled = status.filter(|it| it.restore.as_ref().is_none_or(|restore| restore.phase.is_over()));
+    let now = settled.and_then(|status| status.cluster_id.as_ref());
+    let then = history.last_success.as_ref().and_then(|last| last.cluster_id.as_ref());
+    state == Some("Gap") || now.zip(then).is_some_and(|(now, then)| now != then)
 }
 
 /// Not again while one runs, nor soon after one that helped nothing.
-fn may_try(history: &History, now: Timestamp) -> bool {
-    let last =
-        [history.last_success.as_ref().map(|it| it.at.0), history.last_failure.as_ref().map(|it| it.at.0)];
-    let last = last.into_iter().flatten().max();
+fn may_try(world: &World, history: &History, now: Timestamp) -> bool {
+    let name = build::out_of_turn(&world.schedule);
+    let tried = world.jobs(Work::Take).filter(|job| job.name_any().starts_with(&name));
+    let last = tried.filter_map(|job| job.creation_timestamp().map(|at| at.0)).max();
     history.running.is_none() && last.is_none_or(|last| now.duration_since(last) > GAP_PAUSE)
 }
 
@@ -197,7 +203,9 @@ fn objects(world: &World, read: &Read, source: &Source, history: &History, now: 
         (None, Some(live)) => tasks.push(Task::NoCapture(live.clone())),
         (None, None) => {}
     }
-    if is_gap(world) && may_try(history, now) {
+    let spec = &schedule.spec;
+    let wanted = spec.capture.is_some() && !spec.suspend;
+    if wanted && lacks_beginning(world, history) && may_try(world, history, now) {
         tasks.push(Task::Run(Box::new(build::after_gap(schedule, source, image, &read.timing, now))));
     }
     // Once: what came of it is on record from then on.
@@ -236,10 +244,13 @@ fn verification(
         tasks.push(Task::Run(Box::new(owned(job, &*world.schedule))));
         return before.verified.clone();
     };
-    match kit::run(job, &world.pods()) {
+    let pods = world.pods();
+    match kit::run(job, &pods) {
         Run::Running(_) => before.verified.clone(),
         Run::Succeeded(words) => Some(ended::verified(words.as_deref(), true, now)),
-        Run::Failed { message, .. } => Some(ended::verified(Some(&message), false, now)),
+        Run::Failed { code, message } => {
+            Some(ended::verified(Some(&ended::of_several(job, &pods, code, message)), false, now))
+        }
     }
 }
 
@@ -312,7 +323,9 @@ fn captured(world: &World) -> (Option<(bool, Why, String)>, Option<Recoverable>)
 fn calm(now: Option<Recoverable>, before: Option<Recoverable>) -> Option<Recoverable> {
     match (now, before) {
         (Some(now), Some(before)) => {
-            let is_near = now.to.time.0.duration_since(before.to.time.0).abs() < CAPTURE_NEWS;
+            let is_idle = now.to.revision == before.to.revision;
+            let enough = if is_idle { CAPTURE_CALM } else { CAPTURE_NEWS };
+            let is_near = now.to.time.0.duration_since(before.to.time.0).abs() < enough;
             Some(if is_near && now.from == before.from { before } else { now })
         }
         (now, before) => now.or(before),

@@ -64,6 +64,7 @@ impl History {
             id: None,
             at: Time(at),
             revision: None,
+            cluster_id: None,
             bytes: None,
             stored_bytes: None,
             milliseconds: None,

@@ -31,10 +31,7 @@ pub(super) async fn report(
     }
     let exact = EtcdBackupScheduleStatus { recoverable: plan.recoverable.clone(), ..status };
     measured.show_schedule(&key, &spec.cluster_name, spec.suspend, &exact);
-    match acted {
-        Acted::Done => Outcome::wait(plan.wake.1, plan.wake.0),
-        acted => acted.outcome(),
-    }
+    acted.outcome_or_wait(Some(plan.wake))
 }
 
 /// What became of Jobs, once each; and what is refused.

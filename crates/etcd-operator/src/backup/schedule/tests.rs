@@ -250,15 +250,56 @@ fn the_newest_is_restored_and_compared_if_that_is_asked_for() {
 
 #[test]
 fn what_is_captured_is_told_when_it_has_moved() {
-    let point = |second: i64| json!({"revision": second, "time": format!("2026-01-01T00:00:{second:02}Z")});
+    let point =
+        |revision: i64, at: &str| json!({"revision": revision, "time": format!("2026-01-01T00:{at}Z")});
     let mut world = world(&json!({"capture": {}}));
-    world.said = Some(json!({"from": point(1), "to": point(9), "problem": null}));
+    let said =
+        |to: Value, problem: Value| Some(json!({"from": point(1, "00:00"), "to": to, "problem": problem}));
+    world.said = said(point(9, "00:10"), Value::Null);
     let first = plan(&world, "2026-01-01T01:00:00Z");
     assert_eq!(first.status.recoverable.as_ref().unwrap().to.revision, 9);
     assert!(first.captured.as_ref().unwrap().0);
     Arc::make_mut(&mut world.schedule).status = Some(first.status);
-    world.said = Some(json!({"from": point(1), "to": point(20), "problem": "history is lost"}));
-    let second = plan(&world, "2026-01-01T01:00:30Z");
-    assert_eq!(second.status.recoverable.unwrap().to.revision, 9, "that is no news");
-    assert_eq!(second.captured.unwrap().2, "history is lost");
+    let mut told = |to: Value| {
+        world.said = said(to, json!("history is lost"));
+        let plan = plan(&world, "2026-01-01T01:00:30Z");
+        assert_eq!(plan.captured.unwrap().2, "history is lost");
+        let to = plan.status.recoverable.unwrap().to;
+        (to.revision, to.time.0.to_string())
+    };
+    let before = (9, "2026-01-01T00:00:10Z".to_owned());
+    assert_eq!(told(point(15, "00:15")), before, "so soon it is no news");
+    assert_eq!(told(point(20, "00:20")).0, 20);
+    assert_eq!(told(point(9, "04:00")), before, "nothing was written");
+    assert_eq!(told(point(9, "05:10")).1, "2026-01-01T00:05:10Z", "from time to time it is told so");
+}
+
+/// A cluster that was restored in place is another one to etcd: what is captured has to begin anew, and not at the next night's backup.
+#[test]
+fn a_cluster_that_was_restored_is_backed_up_out_of_turn_where_it_is_captured() {
+    let restored = |spec: Value, phase: &str| {
+        let mut world = world(&spec).job("nightly-1", "2026-01-01T03:00:05Z", "Complete", TAKEN);
+        let cluster = Arc::make_mut(world.cluster.as_mut().unwrap());
+        let status = cluster.status.as_mut().unwrap();
+        status.cluster_id = Some("0ther".into());
+        let restore =
+            json!({"phase": phase, "step": "Growing", "message": "", "startedAt": "2026-01-01T03:01:00Z"});
+        status.restore = Some(serde_json::from_value(restore).unwrap());
+        world
+    };
+    let out_of_turn = |world: &World| {
+        let tasks = plan(world, "2026-01-01T03:05:00Z").tasks;
+        tasks.iter().any(|task| matches!(task, Task::Run(job) if job.name_any().starts_with("nightly-gap-")))
+    };
+    assert!(out_of_turn(&restored(json!({"capture": {}}), "Completed")));
+    assert!(!out_of_turn(&restored(json!({"capture": {}}), "Running")), "nobody is let in yet");
+    assert!(!out_of_turn(&restored(json!({"capture": {}, "suspend": true}), "Completed")));
+    assert!(!out_of_turn(&restored(json!({}), "Completed")), "the next one comes at its time");
+    let tried = restored(json!({"capture": {}}), "Completed").job(
+        "nightly-gap-29453344",
+        "2026-01-01T03:04:00Z",
+        "Failed",
+        r#"{"error":"no such bucket"}"#,
+    );
+    assert!(!out_of_turn(&tried), "it is not tried for ever");
 }
