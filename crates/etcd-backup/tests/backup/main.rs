@@ -3,7 +3,9 @@
 
 mod faults;
 mod history;
+mod memory;
 mod places;
+mod tls;
 
 use std::{
     io::{self, Write},

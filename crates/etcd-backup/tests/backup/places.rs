@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use etcd_backup::{Store, Target, catalogue, retention::Policy, seal};
+use etcd_backup::{Store, Target, catalogue, load, retention::Policy, seal};
 use jiff::{Timestamp, ToSpan as _};
 
 use super::{large, listed, loaded, refusal, save_whole};
@@ -29,7 +29,8 @@ fn machine_time(entries: &[catalogue::Entry]) -> Timestamp {
     newest.max().unwrap()
 }
 
-async fn s3() -> Place {
+/// A bucket of an S3 server that runs as long as this process does.
+pub(super) async fn bucket() -> (Target, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let (root, credentials) = (directory.path().join("root"), directory.path().join("credentials"));
     fs::create_dir_all(root.join("backups")).unwrap();
@@ -43,6 +44,11 @@ async fn s3() -> Place {
         credentials: Some(credentials),
         ..Target::default()
     };
+    (target, directory)
+}
+
+async fn s3() -> Place {
+    let (target, directory) = bucket().await;
     Place { store: target.open().unwrap(), _directory: directory }
 }
 
@@ -125,6 +131,39 @@ async fn what_the_policy_does_not_want_goes_manifest_first() {
     assert_eq!(rest.len(), 1);
     store.remove(rest.first().unwrap()).await.unwrap();
     assert_eq!(listed(&store).await.len(), 2);
+}
+
+#[tokio::test]
+async fn the_newest_that_was_restored_and_found_good_stays_whatever_is_kept() {
+    let Place { store, _directory } = directory();
+    for id in ["a", "b", "c", "d"] {
+        save_whole(&store, id, None, &large()).await.unwrap();
+    }
+    let now = Timestamp::from_second(1_795_000_100).unwrap();
+    let policy = Policy { last: Some(1), ..Policy::default() };
+    let gone = async || -> Vec<String> {
+        let entries = catalogue::list(&store).await.unwrap();
+        let gone = catalogue::superfluous(&entries, whose("uid-1"), &policy, now);
+        gone.into_iter().map(|found| found.id.clone()).collect()
+    };
+    assert_eq!(gone().await.len(), 3);
+    catalogue::record(&store, "b", true, b"{}".to_vec()).await.unwrap();
+    assert!(!gone().await.contains(&"b".to_owned()), "it is known to be good");
+    catalogue::record(&store, "b", false, b"{}".to_vec()).await.unwrap();
+    assert!(gone().await.contains(&"b".to_owned()), "it is known not to be");
+    catalogue::record(&store, "d", false, b"{}".to_vec()).await.unwrap();
+    assert_eq!(gone().await, ["a", "b"], "the newest good one stays, and the bad one to look into");
+    assert_eq!(listed(&store).await.len(), 4, "they are backups as before");
+}
+
+/// Linux has a file for it.
+#[tokio::test]
+async fn a_volume_without_room_is_named() {
+    let Place { store, _directory } = directory();
+    let manifest = save_whole(&store, "a", None, &large()).await.unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let error = load::load(&store, &manifest, None, full, |_| ()).await.err().unwrap();
+    assert!(error.to_string().contains("Is the volume large enough?") && !error.is_transient(), "{error}");
 }
 
 fn whose(cluster_uid: &str) -> catalogue::Whose<'_> {

@@ -417,3 +417,48 @@ async fn another_history_under_the_same_name_is_never_appended() {
     let Ended::Gap { gap, .. } = ahead.task.await.unwrap().unwrap() else { panic!("no gap") };
     assert!(gap.why.contains("etcd holds something else at revision"), "{gap:?}");
 }
+
+/// What an EtcdRestore in place looks like to whoever captures: one that is given up, and one that is not.
+#[tokio::test]
+async fn an_etcd_that_takes_the_place_of_another_is_captured_from_its_own_backup_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+    let etcd = Etcd::start("3.6.16", &old).await;
+    let store = store(&dir.path().join("store"));
+    let client = etcd.client().await;
+    write(&client, 50).await;
+    let manifest = take_as(&etcd, &store, "first", None).await;
+    let mut running = capture(&store, vec![etcd.url()], None);
+    write(&client, 50).await;
+    running.stored(revision(&client).await).await;
+
+    let nothing_to_begin_at = |state: &State| {
+        let problem = state.problem.as_deref().unwrap_or_default();
+        state.phase == Phase::Waiting && problem.contains("no backup of this etcd")
+    };
+    let etcd = etcd.replaced("3.6.16", &new).await;
+    running.until(nothing_to_begin_at).await;
+    let etcd = etcd.replaced("3.6.16", &old).await;
+    let client = etcd.client().await;
+    write(&client, 50).await;
+    let last = revision(&client).await;
+    let state = running.until(|state| state.to.is_some_and(|to| to.revision >= last)).await;
+    assert_eq!(state.chain.as_deref(), Some("first"), "it goes on where it was");
+
+    let etcd = etcd.replaced("3.6.16", &new).await;
+    running.until(nothing_to_begin_at).await;
+    let client = etcd.client().await;
+    take_as(&etcd, &store, "second", None).await;
+    write(&client, 20).await;
+    let newest = revision(&client).await;
+    running
+        .until(|state| {
+            state.chain.as_deref() == Some("second") && state.to.is_some_and(|to| to.revision >= newest)
+        })
+        .await;
+    assert_eq!(running.stop().await, Ended::Stopped);
+    // Both can be reached to their ends.
+    point::plan(&store, &manifest, Point::Revision(last), None).await.unwrap();
+    let plan = point::choose(&store, None, Point::End, None).await.unwrap();
+    assert_eq!((plan.manifest.id.as_str(), plan.target.revision), ("second", newest));
+}

@@ -53,6 +53,14 @@ impl Etcd {
         etcd
     }
 
+    /// Another one takes its place: other data, the same URL for clients.
+    pub(crate) async fn replaced(mut self, version: &str, data: &Path) -> Self {
+        self.kill().await;
+        let etcd = Self::spawn(version, data, "m1", self.client, &[("m1".to_owned(), free_ports(1)[0])]);
+        etcd.client().await;
+        etcd
+    }
+
     /// Starts a cluster of three below the directory.
     pub(crate) async fn start_three(version: &str, directory: &Path) -> Vec<Self> {
         let ports = free_ports(6);
