@@ -10,15 +10,12 @@
 //! `versions` is the table of releases; the operator decides by the same table. The last three say how they ended in one line
 //! of JSON, where Kubernetes shows it: the pod's termination message.
 
-mod archive;
 pub(crate) mod format;
 mod http;
 mod notes;
-mod password;
 mod serve;
 #[cfg(test)]
 mod tests;
-mod tree;
 pub mod versions;
 mod work;
 
@@ -26,7 +23,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use kit::{
     Clock,
-    bucket::{Target, key_at},
+    bucket::{Load, Save},
     disk::Disk,
     run::{Failure, end},
 };
@@ -62,27 +59,9 @@ enum What {
         undo: bool,
     },
     /// Write all notes into one object of a bucket
-    Backup {
-        #[command(flatten)]
-        target: Target,
-        /// The object.
-        #[arg(long, required_unless_present = "prefix", conflicts_with = "prefix")]
-        key: Option<String>,
-        /// The object is named by the time, below this.
-        #[arg(long)]
-        prefix: Option<String>,
-    },
+    Backup(Save),
     /// Put the notes of a backup in place of what is there; nothing else may run on it
-    Restore {
-        #[command(flatten)]
-        target: Target,
-        /// The object, or `latest`.
-        #[arg(long)]
-        key: String,
-        /// Where to look for the latest.
-        #[arg(long, default_value = "")]
-        prefix: String,
-    },
+    Restore(Load),
 }
 
 /// Carries out a command. The exit code is one of [`exit`](kit::run::exit): the operator decides by it whether trying again is of use.
@@ -94,22 +73,15 @@ pub async fn run(command: Command) -> ExitCode {
 /// What a command did to the data: the operator reads it from the pod's termination message.
 async fn run_to_end(Command { data, what, .. }: Command, clock: Clock) -> Result<Value, Failure> {
     // The commands read and write files in between awaits: nothing else waits for this process' threads.
-    let disk = Disk::default();
     match what {
         What::Serve(serve) => {
             let stop = kit::until_signalled()
                 .map_err(|error| Failure::setup(format!("cannot wait for signals: {error}")))?;
-            let bound = serve.bind(&data, clock).await?;
-            bound.run(async move { stop.cancelled().await }).await;
+            serve::run(serve.bind(&data, clock).await?, stop.cancelled_owned()).await;
             Ok(json!({"stopped": true}))
         }
-        What::Migrate { to, undo } => work::migrate(&data, versions::find(&to)?, undo, &disk),
-        What::Backup { target, key, prefix } => {
-            let key = key.unwrap_or_else(|| key_at(&prefix.unwrap_or_default(), clock.now(), work::SUFFIX));
-            work::backup(&data, &target.open()?, &key).await
-        }
-        What::Restore { target, key, prefix } => {
-            work::restore(&data, &target.open()?, &key, &prefix, &disk).await
-        }
+        What::Migrate { to, undo } => work::migrate(&data, versions::find(&to)?, undo, &Disk::default()),
+        What::Backup(to) => work::backup(&data, &to, clock.now()).await,
+        What::Restore(from) => work::restore(&data, &from, &Disk::default()).await,
     }
 }

@@ -15,7 +15,6 @@ mod metrics;
 mod model;
 mod names;
 mod observe;
-mod reasons;
 mod report;
 
 use std::sync::Arc;
@@ -34,7 +33,6 @@ use kube::CustomResourceExt as _;
 
 pub use decide::Plan;
 pub use observe::World;
-pub use reasons::Why;
 
 use crate::ExampleApp;
 
@@ -70,10 +68,10 @@ pub fn add_to(manager: &mut Manager, options: Options) {
         .watch::<CronJob>(manager)
         .watch::<Job>(manager)
         .watch::<Pod>(manager);
-    let measured = metrics::register(&manager.metrics());
-    let (image, known) = (options.image.into(), family.clone());
-    let reconciler = ExampleApps { apps: apps.clone(), family, measured, image };
-    let controller = manager.controller(reconciler, &apps).family(&known);
+    let measured = PerObject::register(&manager.metrics(), &metrics::GAUGES, &metrics::COUNTERS);
+    let image = options.image.into();
+    let reconciler = ExampleApps { apps: apps.clone(), family: family.clone(), measured, image };
+    let controller = manager.controller(reconciler, &apps).family(&family);
     manager.add(controller);
 }
 

@@ -8,6 +8,7 @@ use kit::{
     backups::{Backup, BackupStatus, Restore},
     choices::{Autoscaling, AutoscalingStatus, DeletionPolicy, ServiceOptions, Storage},
     kinds::{Condition, ResourceRequirements, Time},
+    operation::Failed,
 };
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -56,7 +57,7 @@ pub struct ExampleAppSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
     /// How many pods serve; they share one volume. This is what `kubectl scale` and a HorizontalPodAutoscaler set.
-    #[serde(default = "one")]
+    #[serde(default = "kit::choices::one")]
     #[schemars(range(min = 0, max = 100))]
     pub replicas: i32,
     /// Let the operator choose the number of pods, by the requests that they serve.
@@ -95,12 +96,8 @@ impl ExampleAppSpec {
     }
 }
 
-fn one() -> i32 {
-    1
-}
-
 /// What can be switched.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Features {
     /// Search: `/search?q=`.
@@ -151,9 +148,9 @@ pub struct ExampleAppStatus {
     /// The wish in spec.restore that was fulfilled last.
     pub restored: Option<String>,
     /// The upgrade that failed; it is not tried again until spec.appVersion changes.
-    pub failed_upgrade: Option<Failure>,
+    pub failed_upgrade: Option<Failed>,
     /// The restore that failed; it is not tried again until spec.restore changes.
-    pub failed_restore: Option<Failure>,
+    pub failed_restore: Option<Failed>,
     /// When corrupt data was last replaced by a backup without asking.
     pub last_remediation: Option<Time>,
     /// What autoscaling has decided.
@@ -188,30 +185,7 @@ pub enum Phase {
 }
 
 /// Something that takes several steps.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct Operation {
-    /// What it is.
-    pub kind: OperationKind,
-    /// Which step is being carried out.
-    pub step: Step,
-    /// The version before; nothing for a new instance.
-    pub from: Option<String>,
-    /// The version that it leads to.
-    pub to: String,
-    /// Its number: the names of its Jobs are derived from it.
-    pub id: i64,
-    /// When it began.
-    pub started_at: Time,
-    /// When the present step began.
-    pub step_started_at: Time,
-    /// The backup that was made before anything was changed.
-    pub safety: Option<String>,
-    /// What is wished for: the value of spec.restore or spec.backup.request.
-    pub wish: Option<String>,
-    /// Why it is being undone.
-    pub failure: Option<String>,
-}
+pub type Operation = kit::operation::Operation<OperationKind, Step>;
 
 /// What can be carried out.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -245,14 +219,4 @@ pub enum Step {
     UndoData,
     /// The old version comes back.
     UndoStart,
-}
-
-/// What failed, and why.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct Failure {
-    /// The version, or the wish in spec.restore.
-    pub what: String,
-    /// Why.
-    pub message: String,
 }

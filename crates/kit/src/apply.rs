@@ -83,8 +83,8 @@ impl Context {
         };
         if let Some(live) = live {
             own::refuse_foreign(desired, live)?;
-            let differences = compare(&intent, live)?;
-            if differences.is_empty() || self.applied.knows(live.uid(), accepted(&intent, &differences)) {
+            let differences = self.news(&intent, live)?;
+            if differences.is_empty() {
                 return Ok(None);
             }
             tracing::debug!(kind = %target.kind, key = %target.key, fields = %paths(&differences), "apply");
@@ -104,6 +104,19 @@ impl Context {
             self.applied.remember(answer.uid(), accepted(&intent, &left));
         }
         Ok(Some(answer))
+    }
+
+    /// Whether [`apply`](Self::apply) would send anything about this object.
+    pub(crate) fn would_change<K: Row + Serialize>(&self, desired: &K, live: &K) -> Result<bool> {
+        let intent = Intent::of(&K::kind(), desired).map_err(Error::other)?;
+        Ok(!self.news(&intent, live)?.is_empty())
+    }
+
+    /// What differs, unless the server is known to keep it so.
+    fn news<K: Row + Serialize>(&self, intent: &Intent, live: &K) -> Result<Vec<Difference>> {
+        let differences = compare(intent, live)?;
+        let is_known = || self.applied.knows(live.uid(), accepted(intent, &differences));
+        Ok(if !differences.is_empty() && is_known() { Vec::new() } else { differences })
     }
 }
 

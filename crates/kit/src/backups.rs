@@ -9,12 +9,12 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::Time,
 };
-use kube::KubeSchema;
+use kube::{KubeSchema, ResourceExt as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Run, cron, parts, pods, run::completed};
+use crate::{Condition, Run, Truth, Usual, cron, parts, pods, run::completed};
 
 /// Where backups go, and when they are made.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
@@ -139,6 +139,20 @@ impl BackupStatus {
             }
         }
         self
+    }
+}
+
+/// The condition `BackedUp`: whether the last backup that [`ended`](crate::run::ended) did so well.
+pub fn condition<'a>(
+    known: Option<&BackupStatus>,
+    ended: impl IntoIterator<Item = (&'a Job, Run)>,
+) -> Condition {
+    let last = ended.into_iter().max_by_key(|(job, _)| job.creation_timestamp());
+    let is = |truth, why, message: &str| Condition::new("BackedUp", truth, why, message);
+    match (last, known.and_then(|known| known.last_backup_time.as_ref())) {
+        (Some((_, Run::Failed { message, .. })), _) => is(Truth::False, Usual::BackupFailed, &message),
+        (None, None) => is(Truth::Unknown, Usual::NoBackupYet, "there has been no backup yet"),
+        _ => is(Truth::True, Usual::BackupDone, "the last backup is in the store"),
     }
 }
 

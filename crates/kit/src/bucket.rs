@@ -30,6 +30,33 @@ pub struct Target {
     secret_access_key: String,
 }
 
+/// Where a Job puts a backup, as its command line says it.
+#[derive(clap::Args)]
+pub struct Save {
+    #[command(flatten)]
+    target: Target,
+    /// The object.
+    #[arg(long, required_unless_present = "prefix", conflicts_with = "prefix")]
+    key: Option<String>,
+    /// The object is named by the time, below this.
+    #[arg(long)]
+    prefix: Option<String>,
+}
+
+/// Which backup a Job takes, as its command line says it.
+#[derive(clap::Args)]
+pub struct Load {
+    /// The bucket.
+    #[command(flatten)]
+    pub target: Target,
+    /// The object, or `latest`.
+    #[arg(long)]
+    key: String,
+    /// Where to look for the latest.
+    #[arg(long, default_value = "")]
+    prefix: String,
+}
+
 /// What a store made of a request. Every message names the bucket.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -66,7 +93,7 @@ impl Target {
             false => format!("https://{}", self.host),
         };
         let plain = endpoint.starts_with("http://");
-        let name = format!("bucket {} at {}", self.bucket, self.host);
+        let name = self.to_string();
         let store = AmazonS3Builder::new()
             .with_endpoint(endpoint)
             .with_virtual_hosted_style_request(false)
@@ -96,6 +123,28 @@ impl Target {
                 StoreError::Usage(format!("{name}: {}; {todo}", short(&error)))
             })?;
         Ok(Bucket { store, name })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bucket {} at {}", self.bucket, self.host)
+    }
+}
+
+impl Save {
+    /// Writes the backup, and says where it is. The names of backups end with `suffix`.
+    pub async fn put(&self, bytes: &[u8], suffix: &str, now: Timestamp) -> Result<String, StoreError> {
+        let named = || key_at(self.prefix.as_deref().unwrap_or_default(), now, suffix);
+        let key = self.key.clone().unwrap_or_else(named);
+        self.target.open()?.put(&key, bytes).await.map(|()| key)
+    }
+}
+
+impl Load {
+    /// Reads the backup, and says which it is. The names of backups end with `suffix`.
+    pub async fn get(&self, suffix: &str) -> Result<(String, Vec<u8>), StoreError> {
+        self.target.open()?.find(&self.key, &self.prefix, suffix).await
     }
 }
 

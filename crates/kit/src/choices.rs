@@ -10,7 +10,7 @@ use kube::{KubeSchema, Resource};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::owned;
+use crate::{Refusals, claims, owned};
 
 /// A lull shorter than this is none.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
@@ -78,6 +78,20 @@ pub struct Storage {
     pub existing_claim: Option<String>,
 }
 
+impl Storage {
+    /// Size and class that are in force; `live` is the claim, if it is there.
+    pub fn judged(
+        &self,
+        live: Option<&PersistentVolumeClaim>,
+        refused: &mut Refusals,
+    ) -> (Quantity, Option<String>) {
+        let size = claims::size(self.size.as_ref(), DEFAULT_SIZE, live);
+        let (class, why) = claims::class(self.class_name.as_ref(), live);
+        let why = why.map(|why| why + ". Restore a backup into a new object to move it");
+        (refused.judged("spec.storage.size", size), refused.judged("spec.storage.className", (class, why)))
+    }
+}
+
 /// Pods by load.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -95,7 +109,8 @@ pub struct Autoscaling {
     pub requests_per_second: i32,
 }
 
-fn one() -> i32 {
+/// For `serde(default)`: one pod.
+pub fn one() -> i32 {
     1
 }
 

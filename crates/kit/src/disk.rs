@@ -3,7 +3,10 @@
 //! A file is replaced by a rename, and a rename is durable when its directory is synced: readers see the old file or the new one,
 //! whole, also after a power cut.
 
+mod cache;
 mod generations;
+mod records;
+mod shelf;
 mod stamp;
 
 use std::{
@@ -14,7 +17,10 @@ use std::{
     time::SystemTime,
 };
 
+pub use cache::{Cache, Used};
 pub use generations::{Generation, NoTree, names};
+pub use records::{Format, RecordKey, Records};
+pub use shelf::Shelf;
 pub use stamp::{Read, Stamp, read, stamp};
 
 /// The volume does not do what it is told: no permission, no space, an error of the device.

@@ -10,7 +10,10 @@ use std::{
     sync::Arc,
 };
 
-use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::{
+    api::{batch::v1::Job, core::v1::Pod},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 use kube::ResourceExt;
 
 use crate::{
@@ -244,6 +247,12 @@ impl Live {
         self.get(job).map(|job| run(job, &pods))
     }
 
+    /// The Jobs that are this part of the owner and are over, by [`run::ended`].
+    pub fn ended(&self, component: &str) -> Vec<(&Job, Run)> {
+        let pods: Vec<&Pod> = self.all().collect();
+        run::ended(self.part(component), &pods).collect()
+    }
+
     /// Adds an object, or puts it in place of what has its name.
     pub fn put<R: Row>(&mut self, row: R) {
         self.put_shared(Arc::new(row));
@@ -295,10 +304,7 @@ impl fmt::Debug for Live {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::{
-        batch::v1::Job,
-        core::v1::{ConfigMap, Secret},
-    };
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
     use serde_json::{Value, json};
 
     use super::*;

@@ -24,10 +24,11 @@
 //! - A [`Family`] is the caches of all kinds that belong to an object, and its [`Live`] objects one picture; a plan is then a list
 //!   of [`Task`]s. What objects are made of is in [`kinds`], [`parts`], [`secure`] and [`mod@run`]; what decisions ask about them in
 //!   [`readiness`], [`pods`], [`claims`], [`adopt`] and [`cron`]; what users are asked everywhere in
-//!   [`choices`] and [`backups`].
+//!   [`choices`] and [`backups`]. What takes several steps is an [`operation`]; what is said in the same words everywhere is
+//!   [`Usual`], [`Refusals`] and [`Standing`].
 //! - What an operator may do is declared beside what it does ([`access`]), its settings are data ([`flags`]), and so are its
 //!   [`metrics`]. What an application needs for its own Jobs is here too: a [`bucket`] for backups, a [`disk`] that survives
-//!   crashes. [`serve`] has health and metrics, [`telemetry`] logs and traces, [`webhook`] TLS for admission.
+//!   crashes, a [`Door`](serve::Door) with a password. [`serve`] has health and metrics, [`telemetry`] logs and traces, [`webhook`] TLS for admission.
 //!
 //! # A complete operator
 //!
@@ -69,6 +70,7 @@ pub mod kinds;
 pub mod lead;
 mod manager;
 pub mod metrics;
+pub mod operation;
 pub mod parts;
 pub mod pause;
 pub mod pods;
@@ -86,6 +88,7 @@ mod slim;
 mod status;
 mod task;
 pub mod telemetry;
+mod usual;
 pub mod webhook;
 mod wish;
 
@@ -109,4 +112,5 @@ pub use scrape::{ask, scrape, scrape_all};
 pub use slim::{Meta, Slim};
 pub use status::{Condition, Conditions, Truth};
 pub use task::Task;
+pub use usual::{Refusal, Refusals, Standing, Usual};
 pub use wish::Wish;

@@ -40,6 +40,19 @@ pub fn restarts(pod: &Pod) -> i32 {
     first_container(pod).map_or(0, |container| container.restart_count)
 }
 
+/// Why it is useless to wait for one of `pods` to become ready, if so: it ended with one of the codes `fatal`, or Kubernetes had to
+/// restart it, because it ended or failed its liveness probe. What works needs none of that.
+pub fn hopeless<'a>(pods: impl IntoIterator<Item = &'a Pod>, fatal: &[i32]) -> Option<String> {
+    pods.into_iter().find_map(|pod| match last_exit(pod).filter(|end| fatal.contains(&end.exit_code)) {
+        Some(end) => Some(format!(
+            "ended with code {} ({})",
+            end.exit_code,
+            end.message.as_deref().unwrap_or_default()
+        )),
+        None => (restarts(pod) > 0).then(|| "had to be restarted before it was ready".to_owned()),
+    })
+}
+
 /// How a container ended, the last time that is known of.
 pub fn last_end(container: &ContainerStatus) -> Option<&ContainerStateTerminated> {
     let ended = |state: &'_ Option<ContainerState>| state.as_ref().is_some_and(|it| it.terminated.is_some());
@@ -89,6 +102,19 @@ mod tests {
         assert_eq!(code(&container(end(65), end(1))), Some(65));
         assert_eq!(code(&container(json!({"running": {}}), end(1))), Some(1));
         assert_eq!(code(&container(json!({"running": {}}), json!(null))), None);
+    }
+
+    #[test]
+    fn a_pod_that_ends_for_good_or_is_restarted_is_not_waited_for() {
+        let pod = |code: i32, restarts: i32| -> Pod {
+            let container = json!({"name": "a", "image": "", "imageID": "", "ready": false, "restartCount": restarts,
+                "lastState": {"terminated": {"exitCode": code, "message": "bad version"}}});
+            serde_json::from_value(json!({"status": {"containerStatuses": [container]}})).unwrap()
+        };
+        let why = |pods: &[Pod]| hopeless(pods, &[64, 65]);
+        assert_eq!(why(&[pod(75, 0), pod(64, 1)]).as_deref(), Some("ended with code 64 (bad version)"));
+        assert_eq!(why(&[pod(75, 1)]).as_deref(), Some("had to be restarted before it was ready"));
+        assert_eq!(why(&[pod(75, 0), Pod::default()]), None);
     }
 
     #[test]

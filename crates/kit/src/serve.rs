@@ -9,6 +9,7 @@
 //!
 //! `?verbose` lists every check; `/readyz/<name>` asks for one. A failing check always says why.
 
+mod door;
 mod health;
 mod listen;
 
@@ -34,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::metrics::{Format, Metrics};
 use health::{Checks, Heartbeat};
 
+pub use door::{Door, Refused};
 pub use listen::{BadListen, BindError, Listen};
 
 /// How long requests in progress may take after the stop.

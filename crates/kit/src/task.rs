@@ -6,7 +6,7 @@ use k8s_openapi::api::{
     batch::v1::Job,
     core::v1::{Pod, Secret},
 };
-use kube::ResourceExt as _;
+use kube::{Resource, ResourceExt as _};
 
 use crate::{Context, Live, Result, Wish, pods};
 
@@ -40,12 +40,6 @@ impl Task {
     pub fn applies<K: 'static>(&self) -> Option<&K> {
         if let Self::Apply(wish) = self { wish.of() } else { None }
     }
-
-    /// Whether it makes or removes something, rather than changes what is there: that is not done on an old picture of the owner.
-    /// [`Context::confirm`] it first.
-    pub fn makes_or_removes(&self, live: &Live) -> bool {
-        if let Self::Apply(wish) = self { wish.is_new(live) } else { true }
-    }
 }
 
 impl fmt::Display for Task {
@@ -61,6 +55,27 @@ impl fmt::Display for Task {
 }
 
 impl Context {
+    /// The same as [`carry_out`](Self::carry_out), and never on an old picture: before anything is changed, the server is asked whether
+    /// it still has `main` as it was seen.
+    pub async fn bring_about<K: Resource<DynamicType = ()>>(
+        &self,
+        main: &K,
+        tasks: &[Task],
+        live: &Live,
+    ) -> Result<()>
+    where
+        K::Scope: 'static,
+    {
+        for task in tasks {
+            let is_news = if let Task::Apply(wish) = task { wish.is_news(self, live)? } else { true };
+            if is_news {
+                self.confirm(main).await?;
+                return self.carry_out(tasks, live).await;
+            }
+        }
+        Ok(())
+    }
+
     /// Carries `tasks` out, one after the other, on the owner whose objects are `live`. A Job that must be alone is created only
     /// after the server itself has said that no other pod of the owner is left that may write.
     pub async fn carry_out(&self, tasks: &[Task], live: &Live) -> Result<()> {
@@ -121,7 +136,6 @@ mod tests {
                 "run Job copy, alone on the volume"
             ]
         );
-        assert!(tasks.iter().all(|task| task.makes_or_removes(&live)));
         assert!(tasks[0].applies::<ConfigMap>().is_some() && tasks[0].applies::<Secret>().is_none());
 
         let pods: Api<Pod> = Api::namespaced(server.client(), "default");
@@ -138,7 +152,6 @@ mod tests {
         let made: Api<ConfigMap> = Api::namespaced(server.client(), "default");
         let made = made.get("db").await.unwrap();
         live.put(made.clone());
-        assert!(!tasks[0].makes_or_removes(&live));
         cx.carry_out(&[Task::Run(job()), Task::delete(made)], &live).await.unwrap();
         assert!(jobs.get_opt("copy").await.unwrap().is_some());
         let gone: Api<ConfigMap> = Api::namespaced(server.client(), "default");

@@ -16,8 +16,8 @@ pub trait Wish: Any + Debug + Send + Sync {
     /// Its name.
     fn name(&self) -> String;
 
-    /// Whether there is none of its name yet.
-    fn is_new(&self, live: &Live) -> bool;
+    /// Whether [`Context::apply`] would send anything.
+    fn is_news(&self, cx: &Context, live: &Live) -> Result<bool>;
 
     /// Makes it so, by [`Context::apply`].
     fn apply<'a>(&'a self, cx: &'a Context, live: &'a Live) -> BoxFuture<'a, Result<()>>;
@@ -49,8 +49,8 @@ where
         self.name_any()
     }
 
-    fn is_new(&self, live: &Live) -> bool {
-        live.get::<K>(&self.name_any()).is_none()
+    fn is_news(&self, cx: &Context, live: &Live) -> Result<bool> {
+        live.get(&self.name_any()).map_or(Ok(true), |live| cx.would_change(self, live))
     }
 
     fn apply<'a>(&'a self, cx: &'a Context, live: &'a Live) -> BoxFuture<'a, Result<()>> {

@@ -1,11 +1,9 @@
-//! A note, its key, and how each data format writes it into a file.
+//! A note, and how each data format writes it into a file.
 
 use jiff::Timestamp;
+pub(crate) use kit::disk::RecordKey as Key;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-/// The longest key in bytes. Its file is named in hexadecimal, and a file name holds 255 bytes.
-const LONGEST_KEY: usize = 120;
 
 /// How notes are written, in the order in which the formats came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,12 +14,8 @@ pub enum Format {
     Checked = 2,
 }
 
-/// A note's name: 1 to 120 bytes of UTF-8 without `/`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub(crate) struct Key(String);
-
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Note {
+pub struct Note {
     pub(crate) text: String,
     pub(crate) created: Timestamp,
     pub(crate) modified: Timestamp,
@@ -34,67 +28,53 @@ struct CheckedFile {
     checksum: String,
 }
 
-impl Format {
-    pub fn number(self) -> u32 {
+impl kit::disk::Format for Format {
+    type Record = Note;
+    const RECORD: &'static str = "note";
+    const ALL: &'static [Self] = &[Self::Raw, Self::Checked];
+
+    fn number(self) -> u32 {
         self as u32
     }
 
-    pub(super) fn of_number(number: u32) -> Option<Self> {
-        [Self::Raw, Self::Checked].into_iter().find(|format| format.number() == number)
-    }
-
-    /// What a file of this format holds for `note`.
-    pub(super) fn encode(self, key: &Key, note: &Note) -> Vec<u8> {
+    fn encode(self, key: &Key, note: &Note) -> Vec<u8> {
         match self {
             Self::Raw => note.text.clone().into_bytes(),
             Self::Checked => json_line(&CheckedFile { note: note.clone(), checksum: checksum(key, note) }),
         }
     }
 
-    /// Reads such a file; `modified` is the file's time. The error says what is wrong with it.
-    pub(super) fn decode(self, key: &Key, bytes: Vec<u8>, modified: Timestamp) -> Result<Note, String> {
+    fn decode(self, key: &Key, bytes: &[u8], modified: Timestamp) -> Result<Note, String> {
         match self {
             Self::Raw => {
-                let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-                Ok(Note { text, created: modified, modified })
+                let text = str::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+                Ok(Note { text: text.to_owned(), created: modified, modified })
             }
             Self::Checked => {
                 let CheckedFile { note, checksum: told } =
-                    serde_json::from_slice(&bytes).map_err(|error| format!("it is not a note: {error}"))?;
+                    serde_json::from_slice(bytes).map_err(|error| format!("it is not a note: {error}"))?;
                 if checksum(key, &note) == told { Ok(note) } else { Err("its checksum is wrong".to_owned()) }
             }
         }
     }
-}
 
-impl Key {
-    pub(crate) fn new(key: impl Into<String>) -> Result<Self, String> {
-        let key = key.into();
-        match key.len() {
-            1..=LONGEST_KEY if key.contains('/') => Err("a key has no '/' in it".to_owned()),
-            1..=LONGEST_KEY => Ok(Self(key)),
-            length => Err(format!("a key has 1 to {LONGEST_KEY} bytes; this one has {length}")),
-        }
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    pub(super) fn file_name(&self) -> String {
-        hex(self.0.as_bytes())
-    }
-
-    pub(super) fn from_file_name(name: &str) -> Option<Self> {
-        let pairs = (0..name.len()).step_by(2).map(|at| name.get(at..at + 2));
-        let bytes = pairs.map(|pair| u8::from_str_radix(pair?, 16).ok()).collect::<Option<_>>()?;
-        Self::new(String::from_utf8(bytes).ok()?).ok().filter(|key| key.file_name() == name)
+    fn modified(note: &Note) -> Timestamp {
+        note.modified
     }
 }
+
+/// What is on a volume; beside it, in [`BEFORE_RESTORE`], what the last restore replaced.
+pub(super) type Tree = kit::disk::Records<Format>;
+pub(super) const BEFORE_RESTORE: &str = "before-restore";
 
 /// Over the key too, so that a file under another note's name is found out.
 fn checksum(key: &Key, note: &Note) -> String {
-    hex(&Sha256::digest(json_line(&(key, &note.text, note.created, note.modified))))
+    sha256(&(key, &note.text, note.created, note.modified))
+}
+
+/// Of a value as [`json_line`] writes it, in hexadecimal.
+pub(super) fn sha256(value: &impl Serialize) -> String {
+    format!("{:x}", Sha256::digest(json_line(value)))
 }
 
 /// One line of JSON. Maps with keys that are not strings, the only thing that cannot be JSON, are not written here.
@@ -104,14 +84,11 @@ pub(super) fn json_line(value: &impl Serialize) -> Vec<u8> {
     line
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use expect_test::{Expect, expect};
+    use kit::disk::Format as _;
 
     fn note(text: &str) -> Note {
         let at = |s: &str| s.parse().unwrap();
@@ -119,7 +96,7 @@ mod tests {
     }
 
     fn read(format: Format, key: &str, bytes: &[u8]) -> String {
-        match format.decode(&Key::new(key).unwrap(), bytes.to_vec(), note("").modified) {
+        match format.decode(&Key::new(key).unwrap(), bytes, note("").modified) {
             Ok(note) => format!("{:?} created {} modified {}", note.text, note.created, note.modified),
             Err(wrong) => wrong,
         }
@@ -168,20 +145,5 @@ mod tests {
             expect![[r#""" created 2026-11-16T03:16:00Z modified 2026-11-16T03:16:00Z"#]],
         );
         check(Format::Raw, "milk", b"\xff\xfe", expect!["it is not UTF-8 text"]);
-    }
-
-    #[test]
-    fn a_key_is_any_short_text_without_a_slash() {
-        for good in ["a", " ", "..", "käse", "a\nb", &"x".repeat(120)] {
-            let key = Key::new(good).unwrap();
-            assert!(key.file_name().len() <= 240);
-            assert_eq!(Key::from_file_name(&key.file_name()), Some(key));
-        }
-        assert_eq!(Key::new("").unwrap_err(), "a key has 1 to 120 bytes; this one has 0");
-        assert_eq!(Key::new("ä".repeat(61)).unwrap_err(), "a key has 1 to 120 bytes; this one has 122");
-        assert_eq!(Key::new("a/b").unwrap_err(), "a key has no '/' in it");
-        for stray in ["", "6", "6z", "6D", "ff", "2f", "+6"] {
-            assert_eq!(Key::from_file_name(stray), None, "{stray}");
-        }
     }
 }

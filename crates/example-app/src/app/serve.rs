@@ -7,14 +7,18 @@ use std::{
     time::Duration,
 };
 
-use kit::{Clock, metrics::Rate, quantity, run::Failure, serve::until};
+use kit::{
+    Clock,
+    disk::Cache,
+    quantity,
+    run::Failure,
+    serve::{Door, until},
+};
 use tokio::net::TcpListener;
 
 use super::{
     http::{self, App},
-    notes::Notes,
-    password::Password,
-    versions,
+    notes, versions,
 };
 
 /// How often the whole volume is read, so that damage is known before somebody asks for the damaged note.
@@ -35,59 +39,43 @@ pub struct Serve {
     #[arg(long)]
     pub(super) password_file: PathBuf,
     /// How much memory notes may be kept in, such as 64Mi.
-    #[arg(long, default_value = "64Mi", value_parser = bytes)]
+    #[arg(long, default_value = "64Mi", value_parser = quantity::amount)]
     pub(super) cache: usize,
     #[arg(long = "feature", value_parser = ["exampleFeature1", "exampleFeature2"])]
     pub(super) features: Vec<String>,
 }
 
-/// An application that listens, and does not answer yet.
-pub(super) struct Bound {
-    pub(super) address: SocketAddr,
-    pub(super) app: Arc<App>,
-    listener: TcpListener,
-}
-
 impl Serve {
-    pub(super) async fn bind(self, data: &Path, clock: Clock) -> Result<Bound, Failure> {
+    /// The application, and where it will answer.
+    pub(super) async fn bind(self, data: &Path, clock: Clock) -> Result<(TcpListener, Arc<App>), Failure> {
         let version = versions::find(&self.app_version)?;
-        let password = Password(self.password_file);
-        password.digest().map_err(Failure::setup)?;
-        let notes = Notes::open(data, version, self.cache, clock)?;
+        let door = Arc::new(Door::new("notes", self.password_file)?);
+        let notes = notes::open(data, version, Cache::of(self.cache))?;
         let taken = |error| Failure::setup(format!("cannot listen on {}: {error}", self.listen));
         let listener = TcpListener::bind(self.listen).await.map_err(taken)?;
-        let address = listener.local_addr().map_err(taken)?;
-        let app =
-            Arc::new(App { version, features: self.features, notes, password, requests: Rate::default() });
-        Ok(Bound { address, app, listener })
+        Ok((listener, Arc::new(App { version, features: self.features, notes, door, clock })))
     }
 }
 
-impl Bound {
-    /// Serves until `stop`, then finishes the requests in progress if they are quick.
-    pub(super) async fn run(self, stop: impl Future<Output = ()> + Send + 'static) {
-        tracing::info!(address = %self.address, version = self.app.version.version, "notes are served");
-        let watched = watch_over(self.app.clone());
-        tokio::select! {
-            () = until(self.listener, http::routes(self.app), stop, GRACE) => {}
-            () = watched => {}
+/// Serves until `stop`, then finishes the requests in progress if they are quick.
+pub(super) async fn run(
+    (listener, app): (TcpListener, Arc<App>),
+    stop: impl Future<Output = ()> + Send + 'static,
+) {
+    tracing::info!(address = ?listener.local_addr().ok(), version = app.version.version, "notes are served");
+    let served = until(listener, http::routes(app.clone()), stop, GRACE);
+    let watched = async {
+        loop {
+            // The start has just read everything.
+            tokio::time::sleep(CHECK_EVERY).await;
+            let app = app.clone();
+            if let Err(error) = tokio::task::spawn_blocking(move || app.notes.check()).await {
+                tracing::error!("the check of the data failed: {error}");
+            }
         }
+    };
+    tokio::select! {
+        () = served => {}
+        () = watched => {}
     }
-}
-
-async fn watch_over(app: Arc<App>) {
-    loop {
-        // The start has just read everything.
-        tokio::time::sleep(CHECK_EVERY).await;
-        let app = app.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || app.notes.check()).await {
-            tracing::error!("the check of the data failed: {error}");
-        }
-    }
-}
-
-/// A number of bytes as Kubernetes writes it.
-fn bytes(text: &str) -> Result<usize, String> {
-    let bytes = quantity::bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
-    bytes.ok_or_else(|| "write a number of bytes, such as 64Mi".to_owned())
 }

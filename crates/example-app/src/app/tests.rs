@@ -13,13 +13,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kit::{Clock, disk::Disk, run::Failure};
+use kit::{
+    Clock,
+    disk::{Cache, Disk, Format as _},
+    run::Failure,
+};
 use serde_json::{Value, json};
 
 use super::{
-    format::{Format, Key, Note},
-    notes::Notes,
-    tree::Tree,
+    format::{Format, Key, Note, Tree},
+    notes::{self, Notes},
     versions::find,
     work,
 };
@@ -50,7 +53,7 @@ impl Volume {
         let volume = Self::new();
         let store = open(&volume, version).unwrap();
         for (key, text) in notes {
-            store.put(&name(key), (*text).to_owned()).unwrap();
+            write(&store, key, text).unwrap();
         }
         volume
     }
@@ -58,8 +61,7 @@ impl Volume {
     /// What a reader of the volume finds.
     fn notes(&self) -> BTreeMap<String, String> {
         let tree = Tree::open(self).unwrap().unwrap();
-        let text = |key: &Key| tree.read(key).unwrap().unwrap().1.text;
-        tree.keys().unwrap().iter().map(|key| (key.as_str().to_owned(), text(key))).collect()
+        tree.all().unwrap().into_iter().map(|(key, note)| (key.as_str().to_owned(), note.text)).collect()
     }
 
     fn format(&self) -> Format {
@@ -97,7 +99,11 @@ impl Drop for Volume {
 }
 
 fn open(volume: &Path, version: &str) -> Result<Notes, Failure> {
-    Notes::open(volume, find(version)?, 1 << 20, Clock::system())
+    notes::open(volume, find(version)?, Cache::of(1 << 20))
+}
+
+fn write(notes: &Notes, key: &str, text: &str) -> Result<bool, Failure> {
+    notes::write(notes, &name(key), text.to_owned(), Clock::system().now())
 }
 
 fn name(key: &str) -> Key {

@@ -1,6 +1,6 @@
 //! The releases of the application, and which may follow which.
 
-use kit::run::Failure;
+use kit::{disk::Format as _, run::Failure};
 
 use super::format::Format;
 
@@ -30,26 +30,6 @@ const fn release(version: &'static str, format: Format) -> AppVersion {
     AppVersion { version, format, needs: None, broken: None }
 }
 
-/// Why a version cannot be run, or cannot follow another one. The text says what to set instead.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    #[error("version {0} is not known; the known ones are {known}", known = known())]
-    Unknown(String),
-    #[error("{to} cannot read data of format {format}: set {next} first, then {to}", format = format.number())]
-    NotYet { to: &'static str, format: Format, next: &'static str },
-    #[error(
-        "{to} cannot read data of format {format}: stay at {stay} or a later version, or restore a backup that {to} made",
-        format = format.number()
-    )]
-    NoWayBack { to: &'static str, format: Format, stay: &'static str },
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::usage(refusal.to_string())
-    }
-}
-
 /// What has to be done to the data on the way to a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -60,39 +40,50 @@ pub enum Way {
 }
 
 /// The release called `version`.
-pub fn find(version: &str) -> Result<&'static AppVersion, Refusal> {
-    VERSIONS.iter().find(|v| v.version == version).ok_or_else(|| Refusal::Unknown(version.to_owned()))
+pub fn find(version: &str) -> Result<&'static AppVersion, Failure> {
+    let known: Vec<_> = VERSIONS.iter().map(|known| known.version).collect();
+    let unknown = || format!("version {version} is not known; the known ones are {}", known.join(", "));
+    VERSIONS.iter().find(|known| known.version == version).ok_or_else(|| Failure::usage(unknown()))
 }
 
-/// May `to` follow `from`, and how?
-pub fn way(from: &str, to: &str) -> Result<Way, Refusal> {
+/// May `to` follow `from`, and how? The refusal says what to set instead.
+pub fn way(from: &str, to: &str) -> Result<Way, Failure> {
     find(to)?.way_from(find(from)?.format)
-}
-
-/// The release that a format came with.
-pub fn first_of(format: Format) -> Option<&'static AppVersion> {
-    VERSIONS.iter().find(|v| v.format == format)
 }
 
 impl AppVersion {
     /// May this version take over data of `format`, and how?
-    pub fn way_from(&'static self, format: Format) -> Result<Way, Refusal> {
-        let oldest_readable = self.needs.and_then(|v| find(v).ok()).filter(|needed| format < needed.format);
-        match oldest_readable {
-            Some(needed) => Err(Refusal::NotYet { to: self.version, format, next: needed.version }),
-            None if format > self.format => Err(Refusal::NoWayBack {
-                to: self.version,
-                format,
-                stay: first_of(format).unwrap_or(self).version,
-            }),
-            None if format < self.format => Ok(Way::Migrate),
-            None => Ok(Way::Roll),
+    pub fn way_from(&self, format: Format) -> Result<Way, Failure> {
+        let (to, number) = (self.version, format.number());
+        let cannot = |how: String| Failure::usage(format!("{to} cannot read data of format {number}: {how}"));
+        match self.needs.map(find).transpose()? {
+            Some(needed) if format < needed.format => {
+                Err(cannot(format!("set {} first, then {to}", needed.version)))
+            }
+            _ if format > self.format => {
+                let stay = self.first_of(format);
+                Err(cannot(format!("stay at {stay} or a later version, or restore a backup that {to} made")))
+            }
+            _ if format < self.format => Ok(Way::Migrate),
+            _ => Ok(Way::Roll),
         }
     }
-}
 
-fn known() -> String {
-    VERSIONS.iter().map(|v| v.version).collect::<Vec<_>>().join(", ")
+    /// May this version be started on data of `format` as it is? The refusal says what to do first.
+    pub fn reads(&self, format: Format) -> Result<(), Failure> {
+        let (version, have, reads) = (self.version, format.number(), self.format.number());
+        match self.way_from(format)? {
+            Way::Roll => Ok(()),
+            Way::Migrate => Err(Failure::usage(format!(
+                "the data has format {have}, and {version} reads format {reads}: run `example-app migrate --to {version}` first"
+            ))),
+        }
+    }
+
+    /// The release that `format` came with; this one, should nobody know.
+    pub fn first_of(&self, format: Format) -> &'static str {
+        VERSIONS.iter().find(|known| known.format == format).map_or(self.version, |first| first.version)
+    }
 }
 
 #[cfg(test)]

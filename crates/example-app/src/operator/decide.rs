@@ -12,19 +12,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kit::{
-    Slim, Task,
-    kinds::{CronJob, Deployment, Secret, Time},
+    Refusals, Slim, Task,
+    kinds::{CronJob, Secret, Time},
+    operation::Failed,
 };
 use kube::{Resource as _, ResourceExt as _};
 
-use self::operation::{Next, START_DEADLINE};
-pub(crate) use self::spec::{Refusal, Wanted};
-use super::{
-    build, names,
-    observe::{World, version_of},
-};
+use self::operation::START_DEADLINE;
+pub(crate) use self::spec::Wanted;
+use super::{build, names, observe::World};
 use crate::{
-    ExampleAppStatus, Failure, Operation, OperationKind, Step,
+    ExampleAppStatus, Operation, OperationKind, Step,
     app::versions::{self, Way},
 };
 
@@ -38,21 +36,14 @@ pub struct Plan {
     pub(crate) tasks: Vec<Task>,
     /// What the status is to remember; what it says about the present is added by the report.
     pub(crate) status: ExampleAppStatus,
-    /// What began or ended with this plan.
+    /// What becomes of an operation with this plan.
     pub(crate) news: Option<News>,
-    pub(crate) refused: Vec<Refusal>,
+    pub(crate) refused: Refusals,
     /// When to look again, if nothing changes before, and what for.
     pub(crate) again: Option<(Duration, &'static str)>,
 }
 
-/// What began or ended.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum News {
-    Began(Operation),
-    Succeeded(Operation),
-    Undoing(Operation),
-    GivenUp(Operation, String),
-}
+pub(crate) type News = kit::operation::News<OperationKind, Step>;
 
 pub(crate) fn decide(world: &World, now: Timestamp) -> Plan {
     if world.app.meta().deletion_timestamp.is_some() {
@@ -68,42 +59,22 @@ pub(crate) fn decide(world: &World, now: Timestamp) -> Plan {
 }
 
 fn next(world: &World, wanted: &Wanted, mut status: ExampleAppStatus, now: Timestamp) -> Plan {
-    let known = world.status();
-    let on_record =
+    let data =
         |it: &ExampleAppStatus| (it.current_version.clone(), it.data_version.clone(), it.claim_name.clone());
-    if on_record(&status) != on_record(&known) {
-        // Which data it is, and of which version, is on record before anything is done with it.
-        return Plan { tasks: mark_claim(world, wanted, &status), status, ..Plan::default() };
-    }
-    let news = match status.operation.clone() {
+    // Which data it is, and of which version, is on record before anything is done with it.
+    let is_recorded = data(&status) == data(&world.status());
+    let news = match &status.operation {
+        _ if !is_recorded => None,
         None => begin::next(world, wanted, now).map(News::Began),
-        Some(operation) => match operation::advance(world, wanted, &operation, now) {
-            Next::Same => None,
-            Next::Step(next) => {
-                let undoing = operation.failure.is_none() && next.failure.is_some();
-                let news = undoing.then(|| News::Undoing(next.clone()));
-                status.operation = Some(next);
-                return Plan { status, news, ..Plan::default() };
-            }
-            Next::Over(None) => {
-                bring_to(&mut status, world, &operation.to);
-                Some(News::Succeeded(operation))
-            }
-            Next::Over(Some(why)) => Some(News::GivenUp(operation, why)),
-            Next::Stranded(why, version) => {
-                bring_to(&mut status, world, &version);
-                Some(News::GivenUp(operation, why))
-            }
-        },
+        Some(operation) => operation::advance(world, wanted, operation, now),
     };
-    if let Some(news) = news {
-        remember(&mut status, &news, now);
-        return Plan {
-            tasks: mark_claim(world, wanted, &status),
-            status,
-            news: Some(news),
-            ..Plan::default()
-        };
+    if let Some(news) = &news {
+        remember(&mut status, world, news, now);
+    }
+    if news.is_some() || !is_recorded {
+        let is_settled = !matches!(news, Some(News::Step(_) | News::Undoing(_)));
+        let mark = mark_claim(world, wanted, &status).filter(|_| is_settled);
+        return Plan { tasks: mark.into_iter().collect(), status, news, ..Plan::default() };
     }
     let rule = world.app.spec.autoscaling.as_ref();
     status.autoscaling = rule.map(|rule| rule.decide(status.autoscaling.as_ref(), &world.load, now));
@@ -137,27 +108,26 @@ fn remembered(world: &World, wanted: Option<&Wanted>) -> ExampleAppStatus {
     status
 }
 
-/// The data belongs to `version` now. It is the current one only if it has been seen to serve: else it is nothing to go back to.
-fn bring_to(status: &mut ExampleAppStatus, world: &World, version: &String) {
-    let has_served = status.current_version.as_ref() == Some(version) || world.serves(version);
-    status.current_version = has_served.then(|| version.clone());
-    status.data_version = Some(version.clone());
-}
-
-/// What an operation's beginning or end leaves behind.
-fn remember(status: &mut ExampleAppStatus, news: &News, now: Timestamp) {
-    let (it, failed) = match news {
-        News::Began(it) | News::Undoing(it) => {
+/// What the course of an operation leaves behind.
+fn remember(status: &mut ExampleAppStatus, world: &World, news: &News, now: Timestamp) {
+    let (it, version, failed) = match news {
+        News::Began(it) | News::Step(it) | News::Undoing(it) => {
             (status.operations, status.operation) = (Some(it.id), Some(it.clone()));
             return;
         }
-        News::Succeeded(it) => (it, None),
+        News::Succeeded(it) => (it, Some(&it.to), None),
         News::GivenUp(it, why) => {
             let what = it.wish.clone().unwrap_or_else(|| it.to.clone());
-            (it, Some(Failure { what, message: why.clone() }))
+            (it, it.from.as_ref(), Some(Failed { what, message: why.clone() }))
         }
     };
     status.operation = None;
+    if let Some(version) = version {
+        // It is the current one only if it has been seen to serve: else it is nothing to go back to.
+        let has_served = status.current_version.as_ref() == Some(version) || world.serves(version);
+        status.current_version = has_served.then(|| version.clone());
+        status.data_version = Some(version.clone());
+    }
     match it.kind {
         OperationKind::Upgrade => status.failed_upgrade = failed,
         OperationKind::Restore => {
@@ -170,49 +140,46 @@ fn remember(status: &mut ExampleAppStatus, news: &News, now: Timestamp) {
     }
 }
 
-/// The version and the number of pods at this step.
-fn shape(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas: i32) -> (String, i32) {
-    let Some(operation) = operation else {
-        let version = world.data_version().unwrap_or_else(|| wanted.version.clone());
-        return (version, if begin::is_unborn(world) { 0 } else { replicas });
+/// The version at this step, and whether pods of it should be there.
+fn shape(world: &World, wanted: &Wanted, operation: Option<&Operation>) -> (String, bool) {
+    let Some(it) = operation else {
+        return (world.data_version().unwrap_or_else(|| wanted.version.clone()), !begin::is_unborn(world));
     };
-    let from = operation.from.clone().unwrap_or_else(|| operation.to.clone());
-    match operation.step {
-        Step::Start => (operation.to.clone(), replicas),
-        Step::BackUp => (from, replicas),
-        Step::UndoStart if operation.from.is_some() => (from, replicas),
-        _ => (from, 0),
+    let from = it.from.as_ref().unwrap_or(&it.to).clone();
+    match it.step {
+        Step::Start => (it.to.clone(), true),
+        Step::BackUp | Step::UndoStart => (from, true),
+        Step::Stop | Step::Restore | Step::Migrate | Step::UndoStop | Step::UndoData => (from, false),
     }
 }
 
 /// Everything that should be there at this step, and the Job of the step.
 fn tasks(world: &World, wanted: &Wanted, operation: Option<&Operation>, replicas: i32) -> Vec<Task> {
-    let (version, replicas) = shape(world, wanted, operation, replicas);
-    let app = &*world.app;
-    let mut tasks = vec![Task::apply(build::account(app))];
-    if world.live.get::<Slim<Secret>>(&names::secret(app)).is_none() {
-        tasks.push(Task::Password(Box::new(build::secret(app))));
-    }
+    let (app, (version, runs)) = (&*world.app, shape(world, wanted, operation));
+    let has_password = world.live.get::<Slim<Secret>>(&names::secret(app)).is_some();
     let moved = operation.filter(|it| it.step == Step::Start && it.from.is_some()).map(|it| it.to.clone());
     let marked = moved.or_else(|| on_claim(world, &world.status()));
-    tasks.extend(build::claim(world, wanted, marked).map(Task::apply));
-    tasks.push(Task::apply(build::service(world)));
-    tasks.push(Task::apply(build::deployment(world, wanted, &version, replicas)));
     let disrupted = operation.is_some_and(|it| it.step != Step::BackUp) || begin::is_unborn(world);
-    match build::schedule(world, wanted, disrupted) {
-        Some(schedule) => tasks.push(Task::apply(schedule)),
-        None => tasks.extend(world.live.ours::<CronJob>(&names::schedule(app)).cloned().map(Task::delete)),
-    }
-    tasks.extend(operation.and_then(|operation| job(world, operation)));
-    tasks
+    let schedule = build::schedule(world, wanted, disrupted);
+    let unwanted = world.live.ours::<CronJob>(&names::schedule(app)).filter(|_| schedule.is_none());
+    let tasks = [
+        Some(Task::apply(build::account(app))),
+        (!has_password).then(|| Task::Password(Box::new(build::secret(app)))),
+        build::claim(world, wanted, marked).map(Task::apply),
+        Some(Task::apply(build::service(world))),
+        Some(Task::apply(build::deployment(world, wanted, &version, if runs { replicas } else { 0 }))),
+        schedule.map(Task::apply),
+        unwanted.cloned().map(Task::delete),
+        operation.and_then(|operation| job(world, operation)),
+    ];
+    tasks.into_iter().flatten().collect()
 }
 
 /// The claim with the version that the status is about to name, unless it has it already.
-fn mark_claim(world: &World, wanted: &Wanted, status: &ExampleAppStatus) -> Vec<Task> {
+fn mark_claim(world: &World, wanted: &Wanted, status: &ExampleAppStatus) -> Option<Task> {
     let version = on_claim(world, status);
     let is_news = version.is_some() && world.claim().is_some() && world.on_claim() != version.as_ref();
-    let claim = build::claim(world, wanted, version).filter(|_| is_news);
-    claim.map(Task::apply).into_iter().collect()
+    build::claim(world, wanted, version).filter(|_| is_news).map(Task::apply)
 }
 
 /// What the claim is to say: which version served its data last, and once it says so, which one the data was brought to since.
@@ -232,23 +199,11 @@ fn job(world: &World, operation: &Operation) -> Option<Task> {
 }
 
 fn again(world: &World, operation: Option<&Operation>, now: Timestamp) -> Option<(Duration, &'static str)> {
-    match operation.filter(|operation| matches!(operation.step, Step::Start | Step::UndoStart)) {
-        Some(operation) => {
-            let left = START_DEADLINE - now.duration_since(operation.step_started_at.0);
-            let left = Duration::try_from(left).unwrap_or_default().max(Duration::from_secs(1));
-            Some((left, "the pods to become ready"))
-        }
-        None => world.app.spec.autoscaling.as_ref().map(|_| (LOOK, "another look at the load")),
-    }
-}
-
-/// Whether a task stops pods that serve, or changes data.
-pub(crate) fn is_disruptive(task: &Task, world: &World) -> bool {
-    let (Some(wanted), Some(live)) = (task.applies::<Deployment>(), world.deployment()) else {
-        return matches!(task, Task::RunAlone(_));
-    };
-    let stops = wanted.spec.replicas == Some(0);
-    live.spec.replicas != Some(0) && (stops || version_of(wanted) != version_of(live))
+    let starting = operation.filter(|it| matches!(it.step, Step::Start | Step::UndoStart));
+    let left =
+        starting.map(|it| it.left(START_DEADLINE, now).unwrap_or_default().max(Duration::from_secs(1)));
+    let scaled = world.app.spec.autoscaling.as_ref().map(|_| (LOOK, "another look at the load"));
+    left.map(|left| (left, "the pods to become ready")).or(scaled)
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use super::{
-    decide::{News, Plan, decide, is_disruptive},
-    names,
+    decide::{News, Plan, decide},
+    names::{self, KINSHIP},
     observe::{World, version_of},
 };
 use crate::{
@@ -38,7 +38,7 @@ impl Model {
     pub(crate) fn new(spec: Value) -> Self {
         let world = World {
             app: Arc::new(app(spec, Value::Null)),
-            live: Live::new::<ExampleApp>(&names::KINSHIP, Key::new("default", "notes")),
+            live: Live::new::<ExampleApp>(&KINSHIP, Key::new("default", "notes")),
             claim_name: "notes-data".to_owned(),
             load: Vec::new(),
             image: "capstan:dev".into(),
@@ -184,7 +184,7 @@ impl Model {
         next.status = serde_json::from_value(json!({
             "observedGeneration": next.metadata.generation, "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": ready, "availableReplicas": ready
         })).unwrap();
-        let labels = names::labels(&self.world.app, names::APP);
+        let labels = KINSHIP.labels(&self.world.app.name_any(), names::APP);
         let pod = |number: i32| -> Pod {
             serde_json::from_value(json!({
                 "metadata": {"name": format!("notes-{number}"), "namespace": "default", "labels": labels},
@@ -280,6 +280,24 @@ impl Model {
         }
         false
     }
+}
+
+/// Whether a task stops pods that serve, or changes data.
+fn is_disruptive(task: &Task, world: &World) -> bool {
+    let (Some(wanted), Some(live)) = (task.applies::<Deployment>(), world.deployment()) else {
+        return matches!(task, Task::RunAlone(_));
+    };
+    let stops = wanted.spec.replicas == Some(0);
+    live.spec.replicas != Some(0) && (stops || version_of(wanted) != version_of(live))
+}
+
+/// Any upgrade.
+pub(crate) fn upgrade() -> Operation {
+    serde_json::from_value(
+        json!({"kind": "Upgrade", "step": "Start", "from": "0.0.1", "to": "0.0.2", "id": 1,
+        "startedAt": "2026-11-16T03:00:00Z", "stepStartedAt": "2026-11-16T03:00:00Z"}),
+    )
+    .unwrap()
 }
 
 pub(crate) fn app(spec: Value, status: Value) -> ExampleApp {

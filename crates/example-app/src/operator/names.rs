@@ -1,8 +1,6 @@
 //! What the objects of an ExampleApp are called, and by which labels they are found.
 
-use std::{collections::BTreeMap, fmt::Debug};
-
-use kit::{Key, Kinship, kinds::ObjectMeta};
+use kit::{Key, Kinship, operation::word};
 use kube::ResourceExt as _;
 
 use crate::{ExampleApp, Operation, OperationKind, Step};
@@ -31,15 +29,10 @@ pub(crate) fn schedule(app: &ExampleApp) -> String {
     format!("{}-backup", app.name_any())
 }
 
-/// The Job of a step, for example `notes-upgrade-3-migrate`: the same for as long as the operation lasts, and never used again.
+/// The Job of a step, for example `notes-upgrade-3-migrate`.
 pub(crate) fn job(app: &ExampleApp, operation: &Operation, step: Step) -> String {
     let step = if step == Step::UndoData { "undo".to_owned() } else { word(step) };
-    format!("{}-{}-{}-{step}", app.name_any(), word(operation.kind), operation.id)
-}
-
-/// A variant's name, in small letters.
-pub(crate) fn word(variant: impl Debug) -> String {
-    format!("{variant:?}").to_lowercase()
+    operation.job(&app.name_any(), &step)
 }
 
 /// Where the backups of an instance are in the bucket.
@@ -49,20 +42,9 @@ pub(crate) fn prefix(app: &ExampleApp) -> String {
 
 /// The backup that an operation makes first. What is about to be replaced by an older backup must not become the newest one:
 /// it has a prefix of its own.
-pub(crate) fn backup_key(app: &ExampleApp, operation: &Operation) -> String {
-    let time = operation.started_at.0.strftime("%Y%m%dT%H%M%SZ");
-    let place = match operation.kind {
-        OperationKind::Restore | OperationKind::Remediation => "before-restore/",
-        OperationKind::Upgrade | OperationKind::Backup => "",
-    };
-    format!("{place}{}{time}-{}-{}.notes", prefix(app), word(operation.kind), operation.id)
-}
-
-/// Metadata of an object called `name`, with the recommended labels.
-pub(crate) fn meta(app: &ExampleApp, name: String, component: &str) -> ObjectMeta {
-    KINSHIP.meta(app, name, component)
-}
-
-pub(crate) fn labels(app: &ExampleApp, component: &str) -> BTreeMap<String, String> {
-    KINSHIP.labels(&app.name_any(), component)
+pub(crate) fn backup_key(app: &ExampleApp, it: &Operation) -> String {
+    let replaces = matches!(it.kind, OperationKind::Restore | OperationKind::Remediation);
+    let (place, time) =
+        (if replaces { "before-restore/" } else { "" }, it.started_at.0.strftime("%Y%m%dT%H%M%SZ"));
+    format!("{place}{}{time}-{}-{}.notes", prefix(app), word(it.kind), it.id)
 }

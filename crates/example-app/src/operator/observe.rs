@@ -84,12 +84,9 @@ impl World {
         // For an ExampleApp that finds the claim of another; once it has a memory of its own, the claim follows that.
         let on_claim = || self.on_claim().filter(|_| status.data_version.is_none()).cloned();
         // That of a Deployment which is not ours.
-        let theirs = || self.deployment().filter(|_| !self.has_own_deployment()).and_then(version_of);
+        let is_own = self.live.is_ours::<Deployment>(&self.app.name_any());
+        let theirs = || self.deployment().filter(|_| !is_own).and_then(version_of);
         status.current_version.or_else(on_claim).or_else(theirs)
-    }
-
-    pub(crate) fn has_own_deployment(&self) -> bool {
-        self.live.is_ours::<Deployment>(&self.app.name_any())
     }
 
     /// The version that the data belongs to: that which served it, or else that which was first started on it.

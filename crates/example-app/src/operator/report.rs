@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kit::{
-    Acted, Condition, Conditions, Context, Event, Key, Outcome, Run, Truth,
-    kinds::{self, Job, Pod},
+    Acted, Conditions, Context, Key, Outcome, Run, Standing, Usual, backups,
+    kinds::{self, Deployment, Job},
     metrics::PerObject,
     parts,
     readiness::{Readiness, Workload as _},
@@ -19,7 +19,6 @@ use super::{
     decide::{News, Plan, begin},
     metrics, names,
     observe::World,
-    reasons::Why,
 };
 use crate::{ExampleAppStatus, Operation, OperationKind, Phase, Step};
 
@@ -34,18 +33,15 @@ pub(super) async fn report(
     acted: Acted,
 ) -> Outcome {
     let told = Told { world, plan, acted: &acted, now: cx.now() };
-    let (key, status, is_fresh) = (Key::of(&*world.app), told.status(), told.is_fresh());
-    let (acted, is_news) = match cx.report(&*world.app, &status, plan.news.as_ref().map(event), acted).await {
-        Ok(reported) => reported,
-        Err(outcome) => return outcome,
-    };
-    match plan.news.as_ref().filter(|_| is_news) {
-        Some(News::Succeeded(it)) => metrics::ended(all, &key, it.kind, "succeeded"),
-        Some(News::GivenUp(it, _)) => metrics::ended(all, &key, it.kind, "given-up"),
-        Some(News::Began(_) | News::Undoing(_)) | None => {}
+    let again = if told.is_fresh() { Some((SOON, "what becomes of the change")) } else { plan.again };
+    let (status, news) = (told.status(), plan.news.as_ref());
+    match cx.report(&*world.app, &status, news.and_then(News::event), acted).await {
+        Ok((acted, is_news)) => {
+            metrics::show(all, &Key::of(&*world.app), &status, news.filter(|_| is_news));
+            acted.outcome_or_wait(again)
+        }
+        Err(outcome) => outcome,
     }
-    metrics::show(all, &key, &status);
-    acted.outcome_or_wait(if is_fresh { Some((SOON, "what becomes of the change")) } else { plan.again })
 }
 
 /// What there is to tell about.
@@ -56,14 +52,19 @@ struct Told<'a> {
     now: Timestamp,
 }
 
+/// Something to say: the phase that it means, if it means one, the trouble that it is, if it is one, and the sentence.
+type Finding = (Option<Phase>, Option<Usual>, String);
+
 impl Told<'_> {
     fn status(&self) -> ExampleAppStatus {
         let Self { world, plan, .. } = self;
-        let own = world.deployment().filter(|_| world.has_own_deployment());
+        let own = world.live.ours::<Deployment>(&world.app.name_any());
         let pods = own.and_then(|own| own.status.clone()).unwrap_or_default();
-        let (phase, message) = self.state();
-        let refused = plan.refused.iter().map(ToString::to_string);
-        let message: Vec<_> = refused.chain([message]).filter(|part| !part.is_empty()).collect();
+        let findings = self.findings();
+        // What means a phase is the end of the message: what follows is less important.
+        let last = findings.iter().position(|(phase, ..)| phase.is_some()).unwrap_or_default();
+        let said = findings.iter().take(last + 1).map(|(.., said)| said.clone());
+        let message: Vec<_> = plan.refused.all().map(ToString::to_string).chain(said).collect();
         let mut status = ExampleAppStatus {
             replicas: Some(pods.replicas.unwrap_or_default()),
             ready_replicas: Some(pods.ready_replicas.unwrap_or_default()),
@@ -72,67 +73,65 @@ impl Told<'_> {
             auth_secret_name: Some(names::secret(&world.app)),
             observed_generation: world.app.meta().generation,
             backup: Some(plan.status.backup.clone().unwrap_or_default().seen(ended_backups(world))),
-            phase: Some(phase),
+            phase: findings.get(last).and_then(|(phase, ..)| *phase),
             message: Some(message.join(". ")),
             ..plan.status.clone()
         };
-        status.conditions = Some(self.conditions(&status));
+        let trouble = findings.into_iter().find_map(|(_, why, said)| Some((why?, said)));
+        status.conditions = Some(self.conditions(&status, trouble));
         status
     }
 
-    /// One word, and a sentence that says what is going on and what to do.
-    fn state(&self) -> (Phase, String) {
-        let Self { world, plan, .. } = self;
-        let status = &plan.status;
+    /// What there is to say, the most important first.
+    fn findings(&self) -> Vec<Finding> {
+        let Self { world, plan: Plan { status, refused, .. }, .. } = self;
         let is_new = status.current_version.is_none() && status.operations.is_none();
-        let unready = if is_new { Phase::Installing } else { Phase::Unready };
-        match self.acted {
-            Acted::Paused => return (Phase::Paused, world.paused().unwrap_or_default()),
-            _ if self.is_blocked() => return (Phase::Blocked, String::new()),
-            Acted::Failed(error) => return (unready, format!("{}; it is tried again", chain(error))),
-            Acted::Done => {}
-        }
-        if let Some(operation) = &status.operation {
-            return operating(world, operation);
-        }
-        if let Some(failed) = status.failed_restore.as_ref().filter(|_| begin::is_unborn(world)) {
-            let how = "Change spec.restore to try again, or remove it to start empty";
-            return (Phase::Failed, format!("no data from {}: {}. {how}", failed.what, failed.message));
-        }
-        if let Some(corrupt) = self.corrupt() {
-            return (Phase::Failed, corrupt);
-        }
-        if self.is_fresh() {
-            return (unready, "the change of the spec is being carried out".to_owned());
-        }
-        let (phase, serves) = match world.deployment().map(|it| (it.readiness(), it.spec.replicas)) {
-            Some((Readiness::Ready, pods)) => {
-                let version = status.current_version.as_deref().unwrap_or(&world.app.spec.app_version);
-                (Phase::Running, format!("{version} serves, pods: {}", pods.unwrap_or(1)))
+        let unready = Some(if is_new { Phase::Installing } else { Phase::Unready });
+        let first = match self.acted {
+            Acted::Paused => Some((Some(Phase::Paused), None, world.paused().unwrap_or_default())),
+            _ if refused.is_blocked() => {
+                Some((Some(Phase::Blocked), None, "Nothing is done until then".to_owned()))
             }
-            Some((Readiness::Waiting(why) | Readiness::Failed(why), _)) => (unready, why),
-            None => (unready, "its objects are being made".to_owned()),
+            Acted::Failed(error) => {
+                Some((unready, Some(Usual::ActFailed), format!("{}; it is tried again", chain(error))))
+            }
+            Acted::Done => status.operation.as_ref().map(|it| operating(world, it)),
         };
-        let Some(failed) = &status.failed_upgrade else { return (phase, serves) };
-        let is_undone = status.data_version.as_ref() != Some(&failed.what);
-        let undone = if is_undone { " and was undone" } else { "" };
-        let again = "It is tried again when spec.appVersion changes";
-        let told = format!("the upgrade to {} failed{undone}: {}. {again}. ", failed.what, failed.message);
-        (phase, told + &serves)
-    }
-
-    fn is_blocked(&self) -> bool {
-        self.plan.refused.iter().any(|refusal| refusal.field == "spec.takeOwnership")
+        let corrupt = self.corrupt().map(|said| (Some(Phase::Failed), Some(Usual::DataCorrupt), said));
+        let restore = status.failed_restore.as_ref().map(|failed| {
+            let how = "Change spec.restore to try again, or remove it";
+            let said = format!("no data from {}: {}. {how}", failed.what, failed.message);
+            (begin::is_unborn(world).then_some(Phase::Failed), Some(Usual::RestoreFailed), said)
+        });
+        let upgrade = status.failed_upgrade.as_ref().map(|failed| {
+            let is_undone = status.data_version.as_ref() != Some(&failed.what);
+            let undone = if is_undone { " and was undone" } else { "" };
+            let told = format!("the upgrade to {} failed{undone}: {}", failed.what, failed.message);
+            (
+                None,
+                Some(Usual::UpgradeFailed),
+                format!("{told}. It is tried again when spec.appVersion changes"),
+            )
+        });
+        let serves = match world.deployment().map(|it| (it.readiness(), it.spec.replicas)) {
+            _ if self.is_fresh() => (unready, None, "the change of the spec is being carried out".to_owned()),
+            Some((Readiness::Ready, pods)) => {
+                let version = status.current_version.as_ref().unwrap_or(&world.app.spec.app_version);
+                (Some(Phase::Running), None, format!("{version} serves, pods: {}", pods.unwrap_or(1)))
+            }
+            Some((Readiness::Waiting(why) | Readiness::Failed(why), _)) => (unready, None, why),
+            None => (unready, None, "its objects are being made".to_owned()),
+        };
+        [first, corrupt, restore, upgrade, Some(serves)].into_iter().flatten().collect()
     }
 
     fn corrupt(&self) -> Option<String> {
         let said = self.world.corrupt()?;
-        let how = if begin::may_remediate(self.world, self.now) {
-            "The newest backup is being restored"
-        } else if self.world.app.spec.remediation.restore_corrupt_volume {
-            "A backup was restored only minutes ago, or there are none: set spec.restore to an older one"
-        } else {
-            "Set spec.restore to get a backup back, or spec.remediation.restoreCorruptVolume to have that done without asking"
+        let how = match begin::may_remediate(self.world, self.now) {
+            true => "The newest backup is being restored",
+            false => {
+                "Set spec.restore to get a backup back, or spec.remediation.restoreCorruptVolume to have that done without asking, at most every ten minutes"
+            }
         };
         Some(format!("the data is corrupt: {said}. {how}"))
     }
@@ -144,114 +143,61 @@ impl Told<'_> {
             && !self.plan.tasks.is_empty()
     }
 
-    fn conditions(&self, status: &ExampleAppStatus) -> Vec<kinds::Condition> {
-        let Self { world, plan, .. } = self;
-        let message = || status.message.clone().unwrap_or_default();
-        let available = match status.ready_replicas {
-            Some(0) | None => (false, Why::NotReady, message()),
-            Some(ready) => (true, Why::AllReady, format!("{ready} pods serve")),
+    fn conditions(
+        &self,
+        status: &ExampleAppStatus,
+        trouble: Option<(Usual, String)>,
+    ) -> Vec<kinds::Condition> {
+        let (world, before) = (self.world, self.world.status());
+        let standing = Standing {
+            ready: status.ready_replicas.unwrap_or_default(),
+            is_settled: world.deployment().is_some_and(|it| it.readiness().is_ready()) && !self.is_fresh(),
+            is_operating: status.operation.is_some(),
+            refused: &self.plan.refused,
+            trouble,
+            message: status.message.as_deref().unwrap_or_default(),
         };
-        let is_settled = world.deployment().is_some_and(|it| it.readiness().is_ready()) && !self.is_fresh();
-        let progressing = match &status.operation {
-            Some(_) => (true, Why::Operating, message()),
-            None if is_settled => (false, Why::Settled, "nothing is being changed".to_owned()),
-            None => (true, Why::RollingOut, message()),
-        };
-        let accepted = match plan.refused.first().map(ToString::to_string) {
-            Some(why) if self.is_blocked() => (false, Why::NotOurs, why),
-            Some(why) => (false, Why::Refused, why),
-            None => (true, Why::Valid, "the spec can be carried out".to_owned()),
-        };
-        let degraded = match self.trouble(status) {
-            Some((why, message)) => (true, why, message),
-            None => (false, Why::Healthy, "nothing is wrong".to_owned()),
-        };
-        let live = world.status().conditions.unwrap_or_default();
-        let is = |kind, (truth, why, message)| Condition::new(kind, truth, why, message);
+        let live = before.conditions.unwrap_or_default();
         let mut conditions = Conditions::from_live(&live, world.app.meta().generation, self.now);
-        conditions.set(is("Available", available)).set(is("Progressing", progressing));
-        conditions.set(is("Accepted", accepted)).set(is("Degraded", degraded));
+        conditions.set_all(standing.conditions());
         match world.app.spec.backups() {
-            Some(_) => conditions.set(backed_up(world)),
+            Some(_) => conditions.set(backups::condition(before.backup.as_ref(), ended_backups(world))),
             None => conditions.remove("BackedUp"),
         };
         conditions.into_vec()
     }
-
-    fn trouble(&self, status: &ExampleAppStatus) -> Option<(Why, String)> {
-        if let Acted::Failed(error) = self.acted {
-            return Some((Why::ActFailed, chain(error).to_string()));
-        }
-        let corrupt = self.corrupt().map(|corrupt| (Why::DataCorrupt, corrupt));
-        let failures =
-            [(Why::RestoreFailed, &status.failed_restore), (Why::UpgradeFailed, &status.failed_upgrade)];
-        let failed = failures.into_iter().find_map(|(why, failed)| Some((why, failed.as_ref()?)));
-        corrupt.or_else(|| failed.map(|(why, failed)| (why, format!("{}: {}", failed.what, failed.message))))
-    }
 }
 
-fn operating(world: &World, it: &Operation) -> (Phase, String) {
-    let from = it.from.as_deref();
-    let what = match it.kind {
-        OperationKind::Upgrade => format!("upgrade from {} to {}", from.unwrap_or("nothing"), it.to),
-        OperationKind::Restore => format!("restore of {}", it.wish.as_deref().unwrap_or("a backup")),
-        OperationKind::Remediation => "restore of the newest backup, because the data is corrupt".to_owned(),
-        OperationKind::Backup => "backup".to_owned(),
+fn operating(world: &World, it: &Operation) -> Finding {
+    let (from, to) = (it.from.as_deref().unwrap_or(&it.to), &it.to);
+    let wish = it.wish.as_deref().unwrap_or("the newest backup");
+    let (phase, what) = match it.kind {
+        OperationKind::Upgrade => (Phase::Upgrading, format!("upgrade from {from} to {to}")),
+        OperationKind::Restore | OperationKind::Remediation => {
+            (Phase::Restoring, format!("restore of {wish}"))
+        }
+        OperationKind::Backup => (Phase::Running, "backup".to_owned()),
     };
+    let phase = if it.step < Step::UndoStop { phase } else { Phase::RollingBack };
     let job = names::job(&world.app, it, it.step);
     let step = match it.step {
         Step::BackUp => format!("Job {job} makes a backup first"),
         Step::Stop => "the pods stop".to_owned(),
         Step::Restore => format!("Job {job} replaces the data"),
-        Step::Migrate => format!("Job {job} brings the data into the format of {}", it.to),
-        Step::Start => format!("{} starts", it.to),
+        Step::Migrate => format!("Job {job} brings the data into the format of {to}"),
+        Step::Start => format!("{to} starts"),
         Step::UndoStop => "the pods stop again".to_owned(),
         Step::UndoData => format!("Job {job} brings the old data back"),
-        Step::UndoStart => format!("{} starts again", from.unwrap_or(&it.to)),
-    };
-    let phase = match it.kind {
-        _ if it.step >= Step::UndoStop => Phase::RollingBack,
-        OperationKind::Upgrade => Phase::Upgrading,
-        OperationKind::Backup => Phase::Running,
-        OperationKind::Restore | OperationKind::Remediation => Phase::Restoring,
+        Step::UndoStart => format!("{from} starts again"),
     };
     let undone = it.failure.as_ref().map(|why| format!(" is undone, because {why}")).unwrap_or_default();
     let waits = run::waits(&job, world.live.all()).map(|why| format!(", which waits: {why}"));
-    (phase, format!("{what}{undone}: {step}{}", waits.unwrap_or_default()))
-}
-
-/// Whether the last backup that ended did so well.
-fn backed_up(world: &World) -> Condition {
-    let last = ended_backups(world).into_iter().max_by_key(|(job, _)| job.creation_timestamp());
-    let known = world.status().backup.and_then(|backup| backup.last_backup_time);
-    let is = |truth, why, message: &str| Condition::new("BackedUp", truth, why, message);
-    match (last, known) {
-        (Some((_, Run::Failed { message, .. })), _) => is(Truth::False, Why::BackupFailed, &message),
-        (None, None) => is(Truth::Unknown, Why::NoBackupYet, "there has been no backup yet"),
-        _ => is(Truth::True, Why::BackupDone, "the last backup is in the store"),
-    }
+    (Some(phase), None, format!("{what}{undone}: {step}{}", waits.unwrap_or_default()))
 }
 
 /// Jobs that made backups for later, and have ended; not those that only kept what a restore was about to replace.
 fn ended_backups(world: &World) -> Vec<(&Job, Run)> {
     let before_restore = format!("{}-restore-", world.app.name_any());
-    let jobs = world.live.part::<Job>(names::BACKUP);
-    let jobs = jobs.filter(|job| !job.name_any().starts_with(&before_restore));
-    let pods: Vec<&Pod> = world.live.all().collect();
-    run::ended(jobs, &pods).collect()
-}
-
-fn event(news: &News) -> Event {
-    let note = |it: &Operation, end: &str| format!("{:?} {} to {} {end}", it.kind, it.id, it.to);
-    match news {
-        News::Began(it) => Event::normal(Why::Began, "Begin", note(it, "begins")),
-        News::Succeeded(it) => Event::normal(Why::Succeeded, "Finish", note(it, "is done")),
-        News::Undoing(it) => {
-            let why = it.failure.as_deref().unwrap_or_default();
-            Event::warning(Why::Undone, "Undo", note(it, &format!("is undone: {why}")))
-        }
-        News::GivenUp(it, why) => {
-            Event::warning(Why::Undone, "GiveUp", note(it, &format!("was given up: {why}")))
-        }
-    }
+    let ended = world.live.ended(names::BACKUP).into_iter();
+    ended.filter(|(job, _)| !job.name_any().starts_with(&before_restore)).collect()
 }

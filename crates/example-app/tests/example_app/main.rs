@@ -11,3 +11,4 @@
 
 mod campaign;
 mod operator;
+mod size;

@@ -44,6 +44,12 @@ pub fn bytes(text: &str) -> Option<u64> {
     u64::try_from(billionths(text)? / 10_i128.pow(SCALE)).ok()
 }
 
+/// An amount of memory on a command line, in bytes.
+pub fn amount(text: &str) -> Result<usize, String> {
+    let bytes = bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
+    bytes.ok_or_else(|| "write a number of bytes, such as 64Mi".to_owned())
+}
+
 /// `1.25` as `(125, 2)`.
 fn decimal(number: &str) -> Option<(i128, u32)> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));

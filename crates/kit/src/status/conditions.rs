@@ -80,6 +80,14 @@ impl Conditions {
         self.put(kind, status, reason, message)
     }
 
+    /// Sets several.
+    pub fn set_all(&mut self, conditions: impl IntoIterator<Item = Condition>) -> &mut Self {
+        for condition in conditions {
+            self.set(condition);
+        }
+        self
+    }
+
     /// Takes one away that no longer applies.
     pub fn remove(&mut self, kind: &str) -> &mut Self {
         self.conditions.retain(|known| known.type_ != kind);
@@ -89,27 +97,6 @@ impl Conditions {
     /// One of them.
     pub fn get(&self, kind: &str) -> Option<&ApiCondition> {
         self.conditions.iter().find(|known| known.type_ == kind)
-    }
-
-    /// Sets `kind` to the sum of `parts`: true when all are; else the first of them that is false, or else unknown, says why.
-    /// A part that is not there counts as unknown. `all_well` is the reason and message when there is nothing to say.
-    pub fn summarise(
-        &mut self,
-        kind: &'static str,
-        parts: &[&str],
-        all_well: (impl Reason, &str),
-    ) -> &mut Self {
-        let worst = [Truth::False, Truth::Unknown].into_iter().find_map(|truth| {
-            let culprit = parts.iter().find(|part| self.truth(part) == truth)?;
-            Some((truth, culprit, self.get(culprit).cloned()))
-        });
-        match worst {
-            None => self.put(kind, Truth::True, all_well.0.as_str(), bounded(all_well.1.to_owned())),
-            Some((status, _, Some(part))) => self.put(kind, status, &part.reason, part.message),
-            Some((status, part, None)) => {
-                self.put(kind, status, &format!("{part}Unknown"), format!("{part} is not known yet"))
-            }
-        }
     }
 
     /// As the API has them.
@@ -137,14 +124,6 @@ impl Conditions {
         }
         self
     }
-
-    fn truth(&self, kind: &str) -> Truth {
-        match self.get(kind).map(|condition| condition.status.as_str()) {
-            Some("True") => Truth::True,
-            Some("False") => Truth::False,
-            _ => Truth::Unknown,
-        }
-    }
 }
 
 fn bounded(mut message: String) -> String {
@@ -166,8 +145,6 @@ mod tests {
             Answers,
             /// It does not.
             Silent,
-            /// All is well.
-            AllWell,
         }
     }
 
@@ -218,28 +195,6 @@ mod tests {
         let mut conditions = Conditions::from_live(std::slice::from_ref(&foreign), Some(7), at(10));
         conditions.set(Condition::new("Up", Truth::Unknown, Why::Silent, ""));
         assert_eq!(conditions.into_vec()[0], foreign);
-    }
-
-    #[test]
-    fn the_sum_is_the_first_part_that_is_not_well() {
-        let check = |parts: &[(&'static str, Truth)], want: &str| {
-            let mut conditions = Conditions::from_live(&[], Some(1), at(10));
-            for (kind, truth) in parts {
-                conditions.set(Condition::new(
-                    kind,
-                    *truth,
-                    Why::Silent,
-                    format!("{kind} is {}", truth.as_str()),
-                ));
-            }
-            conditions.summarise("Ready", &["A", "B"], (Why::AllWell, "all is well"));
-            let ready = conditions.get("Ready").unwrap();
-            assert_eq!(format!("{} {} {}", ready.status, ready.reason, ready.message), want);
-        };
-        check(&[("A", Truth::True), ("B", Truth::True)], "True AllWell all is well");
-        check(&[("A", Truth::Unknown), ("B", Truth::False)], "False Silent B is False");
-        check(&[("A", Truth::True), ("B", Truth::Unknown)], "Unknown Silent B is Unknown");
-        check(&[("B", Truth::True)], "Unknown AUnknown A is not known yet");
     }
 
     #[test]

@@ -8,14 +8,14 @@ const NOTES: &[(&str, &str)] = &[("bread", "1 loaf"), ("milk", "2 litres"), ("k√
 #[test]
 fn an_upgrade_keeps_every_note_and_its_time() {
     let volume = Volume::with("0.0.1", NOTES);
-    let before = Tree::open(&volume).unwrap().unwrap().read(&name("milk")).unwrap().unwrap().1;
+    let before = Tree::open(&volume).unwrap().unwrap().get(&name("milk")).unwrap().unwrap();
     assert_eq!(fs::read(volume.file_of("milk")).unwrap(), b"2 litres", "format 1 is the text itself");
 
     let done = migrate(&volume, "0.0.2", &Disk::default()).unwrap();
 
     assert_eq!(done, json!({"notes": 3, "format": 2}));
     assert_eq!(volume.notes(), texts(NOTES));
-    assert_eq!(Tree::open(&volume).unwrap().unwrap().read(&name("milk")).unwrap().unwrap().1, before);
+    assert_eq!(Tree::open(&volume).unwrap().unwrap().get(&name("milk")).unwrap().unwrap(), before);
     assert_eq!(volume.entries(), ["FORMAT", "tree-2"]);
     let again = migrate(&volume, "0.1.0", &Disk::default()).unwrap();
     assert_eq!((again, volume.entries()), (done, vec!["FORMAT".to_owned(), "tree-2".to_owned()]));
@@ -81,7 +81,7 @@ fn a_first_start_that_dies_anywhere_can_be_repeated() {
         let volume = Volume::new();
         fs::create_dir(volume.join("lost+found")).unwrap();
         let first = Tree::open_or_create(&volume, Format::Checked, &Disk::that_stops_after(steps));
-        open(&volume, "0.0.2").unwrap().put(&name("milk"), "2 litres".into()).unwrap();
+        write(&open(&volume, "0.0.2").unwrap(), "milk", "2 litres").unwrap();
         assert_eq!(volume.notes(), texts(&[("milk", "2 litres")]), "after {steps} changes");
         if first.is_ok() {
             break;
@@ -96,7 +96,7 @@ fn a_write_that_dies_anywhere_leaves_the_old_note_or_the_new_one() {
     for steps in 0..6 {
         let volume = Volume::with("0.0.2", NOTES);
         let tree = Tree::open(&volume).unwrap().unwrap();
-        let note = Note { text: "3 litres".into(), ..tree.read(&name("milk")).unwrap().unwrap().1 };
+        let note = Note { text: "3 litres".into(), ..tree.get(&name("milk")).unwrap().unwrap() };
         let _ = tree.put(&name("milk"), &note, &Disk::that_stops_after(steps));
         let text = open(&volume, "0.0.2").unwrap().get(&name("milk")).unwrap().unwrap().text;
         assert!(["2 litres", "3 litres"].contains(&text.as_str()), "after {steps} changes: {text}");

@@ -6,7 +6,7 @@ use super::super::{What, run_to_end};
 use super::{command_line::Line, *};
 use clap::Parser as _;
 use expect_test::expect;
-use kit::bucket::Target;
+use kit::bucket::Load;
 
 const NOTES: &[(&str, &str)] = &[("bread", "1 loaf"), ("milk", "2 litres")];
 
@@ -75,7 +75,7 @@ async fn a_backup_is_one_object_and_restores_into_a_new_volume_and_in_place() {
         assert_eq!(restored, done);
         assert_eq!((new.format(), new.notes()), (volume.format(), texts(NOTES)));
 
-        open(&volume, version).unwrap().put(&name("milk"), "spilt".into()).unwrap();
+        write(&open(&volume, version).unwrap(), "milk", "spilt").unwrap();
         store.run(&format!("restore --key {version}/first.notes"), &volume).await.unwrap();
         assert_eq!(volume.notes(), texts(NOTES));
         assert_eq!(volume.entries(), ["FORMAT", "before-restore", "tree-2"]);
@@ -167,13 +167,13 @@ async fn a_restore_that_dies_before_any_change_to_the_disk_can_be_started_again(
     let store = Store::start().await;
     let source = Volume::with("0.0.2", NOTES);
     store.run("backup --key a.notes", &source).await.unwrap();
-    let target = Line::try_parse_from([
+    let restore = Line::try_parse_from([
         "app",
         "restore",
         "--data",
         "/",
         "--key",
-        "a",
+        "a.notes",
         "--bucket",
         "backups",
         "--access-key-id",
@@ -183,22 +183,21 @@ async fn a_restore_that_dies_before_any_change_to_the_disk_can_be_started_again(
         "--host",
         &format!("http://{}", store.address),
     ]);
-    let What::Restore { target, .. } = target.unwrap().command.what else { panic!("it is a restore") };
+    let What::Restore(from) = restore.unwrap().command.what else { panic!("it is a restore") };
     for damaged in [false, true] {
-        let steps = stop_everywhere(&target, damaged).await;
+        let steps = stop_everywhere(&from, damaged).await;
         assert!(steps > 10, "the stops came, {steps} of them");
     }
 }
 
 /// Restores over `{"milk": "spilt"}`, dying before each change in turn; the number of changes.
-async fn stop_everywhere(target: &Target, damaged: bool) -> usize {
+async fn stop_everywhere(from: &Load, damaged: bool) -> usize {
     for steps in 0.. {
         let volume = Volume::with("0.0.2", &[("milk", "spilt")]);
         if damaged {
             fs::write(volume.join("FORMAT"), "").unwrap();
         }
-        let bucket = target.open().unwrap();
-        let restore = async |disk: Disk| work::restore(&volume, &bucket, "a.notes", "", &disk).await;
+        let restore = async |disk: Disk| work::restore(&volume, from, &disk).await;
         let first = restore(Disk::that_stops_after(steps)).await;
         if !damaged {
             let now = volume.notes();

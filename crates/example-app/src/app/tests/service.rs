@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use super::super::serve::Serve;
+use super::super::serve::{self, Serve};
 use super::*;
 use axum::http::{HeaderMap, Method, Request, StatusCode, header};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -39,10 +39,10 @@ fn options(volume: &Path, version: &str, features: &[&str]) -> Serve {
 
 async fn start(version: &str, features: &[&str]) -> Server {
     let volume = Volume::new();
-    let bound = options(&volume, version, features).bind(&volume, Clock::system()).await.unwrap();
+    let (listener, app) = options(&volume, version, features).bind(&volume, Clock::system()).await.unwrap();
     let (stop, stopped) = oneshot::channel();
-    let (address, app) = (bound.address, bound.app.clone());
-    let ended = tokio::spawn(bound.run(async move {
+    let address = listener.local_addr().unwrap();
+    let ended = tokio::spawn(serve::run((listener, app.clone()), async move {
         let _ = stopped.await;
     }));
     Server { address, app, stop: Some(stop), ended, volume }
@@ -170,8 +170,9 @@ async fn health_and_metrics_need_no_password() {
     server.get("/notes/milk").await;
     server.get("/notes/milk").await;
     let open = async |path| server.ask(Method::GET, path, None, "").await;
-    assert_eq!(open("/healthz").await.body, r#"{"format":2,"version":"0.0.2"}"#);
-    assert_eq!(open("/readyz").await.body, "ok");
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(open(path).await.body, r#"{"format":2,"version":"0.0.2"}"#);
+    }
     let metrics = open("/metrics").await.body;
     for row in [
         "notes_total 1",
@@ -234,19 +235,19 @@ async fn it_does_not_start_without_a_password_or_on_bad_data() {
     let volume = Volume::with("0.0.2", &[("milk", "2 litres")]);
     let refused =
         async |serve: Serve| message(serve.bind(&volume, Clock::system()).await.map(|_| ()), &volume);
-    let serve = |change: fn(&mut Serve)| {
+    let with = |change: fn(&mut Serve)| {
         let mut serve = options(&volume, "0.0.2", &[]);
         change(&mut serve);
         serve
     };
     expect!["78: the password file /nowhere cannot be read: No such file or directory (os error 2)"]
-        .assert_eq(&refused(serve(|serve| serve.password_file = "/nowhere".into())).await);
+        .assert_eq(&refused(with(|serve| serve.password_file = "/nowhere".into())).await);
     expect!["78: the password file /data.password is empty: write the password into its first line"]
-        .assert_eq(&refused(serve(|serve| fs::write(&serve.password_file, "\n").unwrap())).await);
+        .assert_eq(&refused(with(|serve| fs::write(&serve.password_file, "\n").unwrap())).await);
     expect!["64: version 9 is not known; the known ones are 0.0.1, 0.0.2, 0.0.3, 0.1.0"]
-        .assert_eq(&refused(serve(|serve| serve.app_version = "9".into())).await);
+        .assert_eq(&refused(with(|serve| serve.app_version = "9".into())).await);
     fs::remove_file(volume.join("FORMAT")).unwrap();
     expect!["65: corrupt: /data/FORMAT is missing, and the volume is not empty"]
-        .assert_eq(&refused(serve(|_| ())).await);
+        .assert_eq(&refused(with(|_| ())).await);
     fs::remove_file(volume.with_extension("password")).unwrap();
 }

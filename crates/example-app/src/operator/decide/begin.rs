@@ -1,11 +1,7 @@
 //! Which operation begins, when none is under way. One at a time, the most urgent first.
 
 use jiff::{SignedDuration, Timestamp};
-use kit::{
-    backups::Restore,
-    kinds::{Job, Time},
-};
-use kube::ResourceExt as _;
+use kit::{backups::Restore, kinds::Time, operation};
 
 use super::Wanted;
 use crate::{
@@ -18,14 +14,10 @@ use crate::{
 const REMEDIATION_GAP: SignedDuration = SignedDuration::from_mins(10);
 
 pub(crate) fn next(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Operation> {
-    // A number that no operation has had. The Jobs that are left tell it too, should the status have been lost: a new operation
-    // must not take an old Job for its own.
-    let jobs = world.live.all::<Job>().filter_map(|job| id_of_job(&world.app.name_any(), &job.name_any()));
-    let known = jobs.max().max(world.status().operations).unwrap_or_default();
     let begins = remediation(world, wanted, now).or_else(|| restore(world, wanted));
     let (kind, step, from, to, wish) = begins.or_else(|| upgrade(world, wanted)).or_else(|| backup(world))?;
-    let (id, started_at, step_started_at) = (known + 1, Time(now), Time(now));
-    let (safety, failure) = (None, None);
+    let id = operation::latest(&world.live, world.status().operations) + 1;
+    let (started_at, step_started_at, safety, failure) = (Time(now), Time(now), None, None);
     Some(Operation { kind, step, from, to, id, started_at, step_started_at, safety, wish, failure })
 }
 
@@ -45,8 +37,8 @@ pub(crate) fn is_unborn(world: &World) -> bool {
 
 /// Whether corrupt data may be replaced without asking, now.
 pub(crate) fn may_remediate(world: &World, now: Timestamp) -> bool {
-    let rested =
-        world.status().last_remediation.is_none_or(|last| now.duration_since(last.0) >= REMEDIATION_GAP);
+    let last = world.status().last_remediation;
+    let rested = last.is_none_or(|last| now.duration_since(last.0) >= REMEDIATION_GAP);
     world.app.spec.remediation.restore_corrupt_volume && world.app.spec.backups().is_some() && rested
 }
 
@@ -60,9 +52,7 @@ fn remediation(world: &World, wanted: &Wanted, now: Timestamp) -> Option<Begins>
 fn restore(world: &World, wanted: &Wanted) -> Option<Begins> {
     let (wish, status) = (restore_wish(&world.app)?, world.status());
     let failed = status.failed_restore.is_some_and(|failed| failed.what == wish);
-    if failed || status.restored.as_ref() == Some(&wish) {
-        return None;
-    }
+    let wish = Some(wish).filter(|wish| !failed && status.restored.as_ref() != Some(wish))?;
     let from = world.data_version();
     let to = from.clone().unwrap_or_else(|| wanted.version.clone());
     let has_notes = world.current_version().is_some() || world.on_claim().is_some();
@@ -72,11 +62,9 @@ fn restore(world: &World, wanted: &Wanted) -> Option<Begins> {
 
 fn upgrade(world: &World, wanted: &Wanted) -> Option<Begins> {
     let to = wanted.version.clone();
-    let from = world.data_version().filter(|current| *current != to)?;
+    let failed = world.status().failed_upgrade.is_some_and(|failed| failed.what == to);
+    let from = world.data_version().filter(|current| *current != to && !failed)?;
     let way = versions::way(&from, &to).ok()?;
-    if world.status().failed_upgrade.is_some_and(|failed| failed.what == to) {
-        return None;
-    }
     let first = match way {
         // What has never served has nothing to lose, and its user's fix must not wait for a backup.
         _ if world.app.spec.backups().is_some() && world.current_version().is_some() => Step::BackUp,
@@ -91,11 +79,4 @@ fn backup(world: &World) -> Option<Begins> {
     let done = world.status().backup.and_then(|backup| backup.request);
     let current = world.current_version().filter(|_| done.as_ref() != Some(&request))?;
     Some((OperationKind::Backup, Step::BackUp, Some(current.clone()), current, Some(request)))
-}
-
-/// The number in the name of an operation's Job.
-fn id_of_job(app: &str, job: &str) -> Option<i64> {
-    let mut parts = job.strip_prefix(app)?.strip_prefix('-')?.split('-');
-    let (_kind, id, _step) = (parts.next()?, parts.next()?, parts.next()?);
-    id.parse().ok()
 }

@@ -2,8 +2,7 @@
 //! stays in force, so that the running application is never touched by a mistake.
 
 use kit::{
-    choices::DEFAULT_SIZE,
-    claims,
+    Refusals,
     kinds::{Quantity, ResourceRequirements},
     pods, quantity,
 };
@@ -30,56 +29,35 @@ pub(crate) struct Wanted {
     pub(crate) schedule: Option<String>,
 }
 
-/// A field that cannot be carried out.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {why}")]
-pub(crate) struct Refusal {
-    pub(crate) field: &'static str,
-    pub(crate) why: String,
-}
-
 /// What the spec comes to; nothing when nothing may be touched at all.
-pub(crate) fn judge(world: &World) -> (Option<Wanted>, Vec<Refusal>) {
-    let (spec, claim) = (&world.app.spec, world.claim());
+pub(crate) fn judge(world: &World) -> (Option<Wanted>, Refusals) {
+    let (spec, mut refused) = (&world.app.spec, Refusals::default());
     // A claim of our name is nobody's business when the data is elsewhere.
     let used = |name: &str| name != names::claim(&world.app) || name == world.claim_name;
-    let strangers = world.live.strangers().filter(|(_, name)| !spec.take_ownership && used(name));
-    let strangers = strangers.map(|(kind, name)| {
+    for (kind, name) in world.live.strangers().filter(|(_, name)| !spec.take_ownership && used(name)) {
         let how =
             "set spec.takeOwnership to take it over with its data, or give this ExampleApp another name";
         let why = format!("{kind} {name} exists and is not ours, so nothing was touched: {how}");
-        Refusal { field: "spec.takeOwnership", why }
-    });
-    let strangers: Vec<Refusal> = strangers.collect();
-    if !strangers.is_empty() {
-        return (None, strangers);
+        refused.not_ours("spec.takeOwnership", why);
     }
-    let (version, not_version) = version(world);
+    if refused.is_blocked() {
+        return (None, refused);
+    }
+    let version = refused.judged("spec.appVersion", version(world));
     let live = world.deployment().and_then(|deployment| deployment.spec.template.spec.as_ref());
-    let (resources, not_resources) = pods::resources(spec.resources.as_ref(), live);
-    let (size, not_size) = claims::size(spec.storage.size.as_ref(), DEFAULT_SIZE, claim);
-    let (class, not_class) = claims::class(spec.storage.class_name.as_ref(), claim);
-    let not_class = not_class.map(|why| why + ". Restore a backup into a new ExampleApp to move it");
+    let resources = refused.judged("spec.resources", pods::resources(spec.resources.as_ref(), live));
+    let (size, class) = spec.storage.judged(world.claim(), &mut refused);
     let live = world.live.get(&names::schedule(&world.app));
-    let (schedule, not_schedule) = spec.backups().map(|backup| backup.schedule(live)).unwrap_or_default();
+    let schedule = spec.backups().map(|backup| backup.schedule(live)).unwrap_or_default();
+    let schedule = refused.judged("spec.backup.schedule", schedule);
     let memory = resources.as_ref().and_then(|resources| resources.limits.as_ref()?.get("memory"));
     let cache = memory.and_then(|limit| quantity::bytes(&limit.0)).map_or(DEFAULT_CACHE, |limit| limit / 4);
-    let refused = [
-        ("spec.appVersion", not_version),
-        ("spec.resources", not_resources),
-        ("spec.storage.size", not_size),
-        ("spec.storage.className", not_class),
-        ("spec.backup.schedule", not_schedule),
-    ];
-    let refused = refused.into_iter().filter_map(|(field, why)| Some(Refusal { field, why: why? }));
-    let wanted = version.map(|version| Wanted { version, resources, cache, size, class, schedule });
-    (wanted, refused.collect())
+    (version.map(|version| Wanted { version, resources, cache, size, class, schedule }), refused)
 }
 
 /// The version that is in force, and why it is not what the field says, if so.
 fn version(world: &World) -> (Option<String>, Option<String>) {
-    let asked = &world.app.spec.app_version;
-    let current = world.data_version();
+    let (asked, current) = (&world.app.spec.app_version, world.data_version());
     let answer = match &current {
         Some(current) => versions::way(current, asked).map(drop),
         None => versions::find(asked).map(drop),

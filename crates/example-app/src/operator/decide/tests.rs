@@ -482,7 +482,7 @@ fn a_spec_that_cannot_be_carried_out_names_the_field_and_leaves_the_rest() {
         expect![[r#"
         refuse spec.resources: memory: "much" is no quantity such as 500m or 256Mi; what was set before stays
         refuse spec.storage.size: a volume cannot shrink to 1Gi; it stays at 2Gi
-        refuse spec.storage.className: the class of a volume cannot change to slow; it stays fast. Restore a backup into a new ExampleApp to move it
+        refuse spec.storage.className: the class of a volume cannot change to slow; it stays fast. Restore a backup into a new object to move it
         apply ServiceAccount notes
         apply PersistentVolumeClaim notes-data
         apply Service notes

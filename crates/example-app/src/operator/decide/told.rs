@@ -5,7 +5,8 @@ use std::fmt;
 use k8s_openapi::api::{apps::v1::Deployment, batch::v1::CronJob};
 use kit::Task;
 
-use super::{News, Plan, version_of};
+use super::{News, Plan};
+use crate::operator::observe::version_of;
 
 /// What would be done, and of what matters most how.
 fn told(task: &Task) -> String {
@@ -20,7 +21,7 @@ fn told(task: &Task) -> String {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for refusal in &self.refused {
+        for refusal in self.refused.all() {
             writeln!(f, "refuse {refusal}")?;
         }
         match &self.news {
@@ -30,7 +31,7 @@ impl fmt::Display for Plan {
                 writeln!(f, "undo {:?} {}: {}", it.kind, it.id, it.failure.as_deref().unwrap_or_default())?;
             }
             Some(News::GivenUp(it, why)) => writeln!(f, "give up {:?} {}: {why}", it.kind, it.id)?,
-            None => {}
+            Some(News::Step(_)) | None => {}
         }
         if let (Some(it), false) = (&self.status.operation, matches!(self.news, Some(News::Began(_)))) {
             writeln!(f, "{:?} {}: {:?}", it.kind, it.id, it.step)?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use example_app::app::versions;
 use k8s_openapi::api::core::v1::Pod;
+use kit::disk::Format as _;
 use serde_json::json;
 use simulation::workloads::{Content, Outcome, Volumes};
 
