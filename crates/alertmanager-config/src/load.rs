@@ -4,7 +4,7 @@
 //! can be told. Keys that are not known are let pass: an Alertmanager newer than this program may know them.
 
 mod addresses;
-mod clients;
+pub(crate) mod clients;
 pub(crate) mod matchers;
 pub(crate) mod needs;
 pub(crate) mod receivers;

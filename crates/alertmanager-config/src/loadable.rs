@@ -6,12 +6,7 @@
 use rendering::{Gate, Map, Tree, Version, since};
 
 use crate::invalid::{Invalid, Within};
-use crate::load::{
-    items,
-    matchers::check_regex,
-    needs,
-    receivers::{Check, webex, wechat},
-};
+use crate::load::{clients, items, matchers::check_regex, needs, receivers};
 use crate::references::needs as needed;
 use crate::value::text;
 
@@ -24,11 +19,11 @@ const UTF8_EQUAL: Gate = since("0.28.0");
 /// Receivers that upstream takes to be in every version.
 const RECEIVERS: &[(&str, Gate)] = &[("sns_configs", since("0.23.0"))];
 
-/// What else a sort of receiver is refused for.
-const CONFIGS: &[(&str, Check)] = &[("wechat_configs", wechat), ("webex_configs", webex)];
-
 pub(crate) fn check(fragment: &Map, base: &Map, version: &Version) -> Result<(), Invalid> {
-    needs::check_with(fragment, base.get("global").and_then(Tree::as_map))?;
+    let global = base.get("global").and_then(Tree::as_map);
+    needs::check_with(fragment, global)?;
+    receivers::check_with(fragment, global)?;
+    clients::check(fragment)?;
     if let Some(route) = fragment.get("route") {
         check_route(route, version).within("route")?;
     }
@@ -39,15 +34,6 @@ pub(crate) fn check(fragment: &Map, base: &Map, version: &Version) -> Result<(),
         for (key, gate) in RECEIVERS {
             if receiver.get(key).is_some() && !gate.admits(version) {
                 return Err(Invalid::new(*key, needed(*gate, version))).at("receivers", index);
-            }
-        }
-        for (key, check) in CONFIGS {
-            for (at, config) in list(receiver, key).iter().enumerate() {
-                config
-                    .as_map()
-                    .map_or(Ok(()), |config| check(config, None))
-                    .at(key, at)
-                    .at("receivers", index)?;
             }
         }
     }

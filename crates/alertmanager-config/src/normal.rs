@@ -39,7 +39,7 @@ fn normal(holds: Holds, value: Option<Tree>) -> Result<Option<Tree>, Invalid> {
         Holds::Texts => Some(texts(value)?).filter(|list| !list.is_empty()).map(Tree::from),
         Holds::AlwaysTexts => Some(texts(value)?.into()),
         Holds::TextMap => text_map(value)?.non_empty().map(Tree::from),
-        Holds::Anything => Some(value).filter(|value| !is_empty(value)),
+        Holds::Anything => Some(value).filter(|value| !value.says_nothing()),
         Holds::Duration => {
             let written = text(value)?;
             Some(
@@ -123,22 +123,6 @@ pub(crate) fn mapping(value: Tree) -> Result<Map, Invalid> {
     match value {
         Tree::Map(map) => Ok(map),
         _ => Err(Invalid::new("", "must be a mapping")),
-    }
-}
-
-/// Whether a section says something under a key.
-pub(crate) fn given(section: &Map, key: &str) -> bool {
-    section.get(key).is_some_and(|value| !is_empty(value))
-}
-
-/// Whether a value says nothing.
-pub(crate) fn is_empty(value: &Tree) -> bool {
-    match value {
-        Tree::Null | Tree::Bool(false) | Tree::Int(0) => true,
-        Tree::Str(text) => text.is_empty(),
-        Tree::List(items) => items.is_empty(),
-        Tree::Map(map) => map.is_empty(),
-        Tree::Bool(true) | Tree::Int(_) | Tree::Float(_) => false,
     }
 }
 

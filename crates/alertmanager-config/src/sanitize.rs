@@ -6,7 +6,6 @@
 use rendering::{Map, Tree, Version, duration, since};
 
 use crate::invalid::{Invalid, Within};
-use crate::normal::{given, is_empty};
 use crate::references::needs;
 use crate::shape::{Holds, Key, Otherwise, Rule, Section};
 use crate::url;
@@ -41,7 +40,7 @@ fn keep(key: &Key, section: &mut Map, version: &Version) -> Result<bool, Invalid
     }
     match (key.otherwise, section.get_mut(key.name)) {
         (_, None) | (Otherwise::Drop, _) => Ok(false),
-        (Otherwise::Refuse, Some(value)) if is_empty(value) => Ok(false),
+        (Otherwise::Refuse, Some(value)) if value.says_nothing() => Ok(false),
         (Otherwise::Refuse, Some(_)) => Err(Invalid::new("", needs(key.gate, version))),
         (Otherwise::Unset, Some(value)) => {
             *value = false.into();
@@ -94,7 +93,7 @@ impl Rule {
     fn apply(&self, section: &mut Map, version: &Version) -> Result<(), Invalid> {
         match *self {
             Self::Prefer(first, second) => {
-                if given(section, first) && given(section, second) {
+                if section.given(first) && section.given(second) {
                     section.remove(second);
                 }
                 Ok(())
@@ -103,7 +102,7 @@ impl Rule {
             Self::AnyOfIn(gate, keys) if gate.admits(version) => any_of(section, keys),
             Self::AnyOfIn(..) => Ok(()),
             Self::AtMostOne(keys) => {
-                let mut found = keys.iter().filter(|key| given(section, key));
+                let mut found = keys.iter().filter(|key| section.given(key));
                 match (found.next(), found.next()) {
                     (Some(one), Some(other)) => Err(Invalid::new(
                         *other,
@@ -112,7 +111,7 @@ impl Rule {
                     _ => Ok(()),
                 }
             }
-            Self::Needs(needed, key) if given(section, key) && !given(section, needed) => {
+            Self::Needs(needed, key) if section.given(key) && !section.given(needed) => {
                 Err(Invalid::new(key, format!("needs {needed}")))
             }
             Self::Needs(..) => Ok(()),
@@ -128,7 +127,7 @@ impl Rule {
 }
 
 fn any_of(section: &Map, keys: &[&str]) -> Result<(), Invalid> {
-    match keys.iter().any(|key| given(section, key)) {
+    match keys.iter().any(|key| section.given(key)) {
         true => Ok(()),
         false => Err(Invalid::new("", format!("needs {}", keys.join(" or ")))),
     }

@@ -16,7 +16,7 @@ use rendering::{Gate, Map, Version, since};
 
 use crate::invalid::Invalid;
 
-pub(crate) use checks::{RESERVED_HEADERS, SLACK_BOT_API};
+pub(crate) use checks::SLACK_BOT_API;
 pub(crate) use routing::CONFIGURATION;
 
 /// A mapping of the configuration.

@@ -5,9 +5,10 @@
 //!                                              └─judge──> what the operators would say: PromQL, templates, references
 //! ```
 //!
-//! The same code judges here, at admission, and when the operators reconcile. References to Secrets and ConfigMaps are
-//! followed when all that an object refers to is among the files; Secrets seldom are, and that is no fault.
+//! The same code judges here, at admission, and when the operators reconcile. Secrets and ConfigMaps are seldom among the files,
+//! and that is no fault: what an object refers to is taken for there, unless the files have an object of that name.
 
+mod alerting;
 mod judge;
 mod kinds;
 mod read;
@@ -80,7 +81,7 @@ fn findings(lint: &Lint) -> Result<Vec<Finding>> {
         let mut found = kinds.check(&document.value);
         // What the API server refuses the operators never see.
         if found.is_empty() {
-            found = judge.check(&document.value);
+            found = judge.check(&kinds.defaulted(&document.value));
         }
         findings.extend(found.into_iter().map(|(field, message)| Finding {
             file: document.file.clone(),

@@ -11,6 +11,9 @@ use crate::find::environment;
 /// As many as the smallest machine has cores.
 const AT_ONCE: usize = 2;
 
+/// As many files as a checker is given in one go. Only where it refuses one of them, each is put to it alone.
+const BATCH: usize = 40;
+
 /// Tests of one program run side by side: each run has a file of its own.
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
@@ -49,12 +52,10 @@ impl Tool {
                 .chunks(each)
                 .map(|share| {
                     let run = RUNS.fetch_add(1, Ordering::Relaxed);
-                    let file = directory.join(format!("{}-{run}.yaml", process::id()));
+                    let file = move |at: usize| directory.join(format!("{}-{run}-{at}.yaml", process::id()));
                     scope.spawn(move || {
-                        let said = |(name, text): &(String, String)| {
-                            self.said(arguments, text, &file).map(|said| (name.clone(), said))
-                        };
-                        share.iter().filter_map(said).collect::<Vec<_>>()
+                        let batches = share.chunks(BATCH);
+                        batches.flat_map(|batch| self.refused_of(arguments, batch, &file)).collect::<Vec<_>>()
                     })
                 })
                 .collect();
@@ -62,16 +63,40 @@ impl Tool {
         })
     }
 
-    /// What the checker says to a text that it refuses.
+    fn refused_of(
+        &self,
+        arguments: &[&str],
+        batch: &[(String, String)],
+        file: &dyn Fn(usize) -> PathBuf,
+    ) -> Vec<(String, String)> {
+        let files: Vec<PathBuf> = (0..batch.len()).map(file).collect();
+        for (file, (_, text)) in files.iter().zip(batch) {
+            fs::write(file, text).unwrap_or_else(|error| unwritten(file, &error));
+        }
+        let mut refused = Vec::new();
+        if self.said(arguments, &files).is_some() {
+            let alone = files.iter().zip(batch);
+            refused.extend(alone.filter_map(|(file, (name, _))| {
+                Some((name.clone(), self.said(arguments, std::slice::from_ref(file))?))
+            }));
+        }
+        files.iter().for_each(|file| drop(fs::remove_file(file)));
+        refused
+    }
+
+    /// What the checker says to files, if it refuses one of them.
     #[expect(clippy::panic, reason = "a checker that did not run has checked nothing")]
-    fn said(&self, arguments: &[&str], text: &str, file: &Path) -> Option<String> {
-        let done = fs::write(file, text)
-            .and_then(|()| Command::new(&self.program).args(arguments).arg(file).output());
-        let output =
-            done.unwrap_or_else(|error| panic!("{} on {}: {error}", self.program.display(), file.display()));
+    fn said(&self, arguments: &[&str], files: &[PathBuf]) -> Option<String> {
+        let done = Command::new(&self.program).args(arguments).args(files).output();
+        let output = done.unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
         let said = [output.stdout, output.stderr].concat();
         (!output.status.success()).then(|| String::from_utf8_lossy(&said).into_owned())
     }
+}
+
+#[expect(clippy::panic, reason = "a file that was not written was not checked")]
+fn unwritten(file: &Path, error: &std::io::Error) {
+    panic!("{}: {error}", file.display())
 }
 
 #[expect(clippy::panic, reason = "the thread has said why")]

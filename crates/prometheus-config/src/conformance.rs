@@ -57,7 +57,7 @@ pub fn answer(area: &str, input: &Value) -> Result<Value, String> {
 }
 
 /// The resources of a case that make or judge a configuration.
-struct World {
+pub struct World {
     prometheus: Option<Prometheus>,
     agent: Option<PrometheusAgent>,
     service_monitors: Vec<ServiceMonitor>,
@@ -65,10 +65,11 @@ struct World {
     probes: Vec<Probe>,
     scrape_configs: Vec<ScrapeConfig>,
     assets: Assets,
+    settings: Value,
 }
 
 impl World {
-    fn read(input: &Value) -> Result<Self, String> {
+    pub fn read(input: &Value) -> Result<Self, String> {
         Ok(Self {
             prometheus: one(input, "Prometheus")?,
             agent: one(input, "PrometheusAgent")?,
@@ -77,46 +78,70 @@ impl World {
             probes: all(input, "Probe")?,
             scrape_configs: all(input, "ScrapeConfig")?,
             assets: assets(input),
+            settings: option(input, "options").clone(),
         })
     }
 
-    fn workload(&self) -> Result<Workload<'_>, String> {
+    pub fn workload(&self) -> Result<Workload<'_>, String> {
         match (&self.prometheus, &self.agent) {
             (Some(prometheus), _) => Ok(Workload::Server(prometheus)),
             (None, Some(agent)) => Ok(Workload::Agent(agent)),
             (None, None) => Err("no Prometheus and no PrometheusAgent".to_owned()),
         }
     }
+
+    pub fn everything(&self) -> Selected<'_> {
+        Selected {
+            service_monitors: self.service_monitors.iter().collect(),
+            pod_monitors: self.pod_monitors.iter().collect(),
+            probes: self.probes.iter().collect(),
+            scrape_configs: self.scrape_configs.iter().collect(),
+        }
+    }
+
+    /// What passes the checks before it is selected, as it happens in a cluster.
+    pub fn selected(&self) -> Result<Selected<'_>, String> {
+        let checker = self.checker()?;
+        let mut selected = self.everything();
+        selected.service_monitors.retain(|monitor| checker.service_monitor(monitor).is_ok());
+        selected.pod_monitors.retain(|monitor| checker.pod_monitor(monitor).is_ok());
+        selected.probes.retain(|probe| checker.probe(probe).is_ok());
+        selected.scrape_configs.retain(|config| checker.scrape_config(config).is_ok());
+        Ok(selected)
+    }
+
+    pub fn checker(&self) -> Result<Checker<'_>, String> {
+        Checker::new(self.workload()?, &self.assets).map_err(|error| error.to_string())
+    }
+
+    /// The configuration with what is selected.
+    pub fn render(&self, renderer: &mut Renderer, selected: &Selected<'_>) -> Result<String, String> {
+        let flag = |name: &str| option(&self.settings, name).as_bool().unwrap_or_default();
+        let text = |name: &str| option(&self.settings, name).as_str();
+        let rules: Vec<String> = read(option(&self.settings, "ruleConfigMapNames")).unwrap_or_default();
+        let options = Options {
+            endpoint_slices: flag("endpointSliceSupported"),
+            topology_sharding: flag("topologyShardingEnabled"),
+            shard_retention_policy: flag("shardRetentionPolicyEnabled"),
+            pod_topology_labels: flag("podTopologyLabelsSupported"),
+            daemon_set: flag("daemonSetMode"),
+        };
+        let additional = Additional {
+            scrape_configs: text("additionalScrapeConfigs"),
+            alert_relabel_configs: text("additionalAlertRelabelConfigs"),
+            alertmanager_configs: text("additionalAlertManagerConfigs"),
+            rule_config_maps: &rules,
+        };
+        let document = renderer.render(self.workload()?, options, selected, &self.assets, &additional);
+        Ok(document.map_err(|error| error.to_string())?.text())
+    }
 }
 
+/// Upstream's answer, also where no Prometheus would load it.
 fn configuration(input: &Value) -> Result<Value, String> {
     let world = World::read(input)?;
-    let settings = option(input, "options");
-    let flag = |name: &str| option(settings, name).as_bool().unwrap_or_default();
-    let text = |name: &str| option(settings, name).as_str();
-    let rules: Vec<String> = read(option(settings, "ruleConfigMapNames")).unwrap_or_default();
-    let options = Options {
-        endpoint_slices: flag("endpointSliceSupported"),
-        topology_sharding: flag("topologyShardingEnabled"),
-        shard_retention_policy: flag("shardRetentionPolicyEnabled"),
-        pod_topology_labels: flag("podTopologyLabelsSupported"),
-        daemon_set: flag("daemonSetMode"),
-    };
-    let selected = Selected {
-        service_monitors: world.service_monitors.iter().collect(),
-        pod_monitors: world.pod_monitors.iter().collect(),
-        probes: world.probes.iter().collect(),
-        scrape_configs: world.scrape_configs.iter().collect(),
-    };
-    let additional = Additional {
-        scrape_configs: text("additionalScrapeConfigs"),
-        alert_relabel_configs: text("additionalAlertRelabelConfigs"),
-        alertmanager_configs: text("additionalAlertManagerConfigs"),
-        rule_config_maps: &rules,
-    };
-    let mut renderer = Renderer::new();
-    let document = renderer.render(world.workload()?, options, &selected, &world.assets, &additional);
-    let yaml = document.map_err(|error| error.to_string())?.text();
+    let mut renderer = Renderer::unjudged();
+    let yaml = world.render(&mut renderer, &world.everything())?;
     match renderer.left_out().next() {
         Some(left_out) => Err(left_out.to_string()),
         None => Ok(json!({"yaml": yaml})),
@@ -125,7 +150,7 @@ fn configuration(input: &Value) -> Result<Value, String> {
 
 fn selection(input: &Value) -> Result<Value, String> {
     let world = World::read(input)?;
-    let checker = Checker::new(world.workload()?, &world.assets).map_err(|error| error.to_string())?;
+    let checker = world.checker()?;
     let services = world.service_monitors.iter().map(|monitor| checker.service_monitor(monitor));
     let pods = world.pod_monitors.iter().map(|monitor| checker.pod_monitor(monitor));
     let probes = world.probes.iter().map(|probe| checker.probe(probe));

@@ -39,10 +39,10 @@ pub enum ConfigError {
 /// Where the ConfigMaps of rules are mounted.
 const RULES: &str = "/etc/prometheus/rules";
 
-/// The sections before and after the scrape jobs, as text.
+/// The sections before and after the scrape jobs.
 pub(crate) struct Frame {
-    pub(crate) head: String,
-    pub(crate) tail: String,
+    pub(crate) head: Map,
+    pub(crate) tail: Map,
 }
 
 /// Renders the sections around the jobs.
@@ -92,5 +92,5 @@ pub(crate) fn frame(
     }
     context.put_otlp(&mut tail)?;
     context.put_tracing(&mut tail)?;
-    Ok(Frame { head: head.to_yaml(), tail: tail.to_yaml() })
+    Ok(Frame { head, tail })
 }

@@ -65,15 +65,7 @@ impl Context<'_> {
         if namespaces.as_list().is_some_and(|names| !names.is_empty()) {
             sd.set("namespaces", Map::new().with("names", namespaces));
         }
-        if let Some(server) = &self.common.apiserver_config {
-            sd.set("api_server", Tree::text(&server.host));
-            scope.put_basic_auth(&mut sd, server.basic_auth.as_ref());
-            sd.set_text("bearer_token", &server.bearer_token)
-                .set_text("bearer_token_file", &server.bearer_token_file);
-            scope.put_authorization(&mut sd, server.authorization.as_ref());
-            scope.put_tls(&mut sd, server.tls_config.as_ref());
-            scope.put_proxy(&mut sd, &server.proxy);
-        }
+        sd.extend(self.api_server_settings(scope));
         let attach = if discovery.role == Role::Pod {
             Field::PodAttachMetadata
         } else {
@@ -85,6 +77,24 @@ impl Context<'_> {
             sd.set("selectors", selectors);
         }
         vec![sd].into()
+    }
+
+    /// The discovery of what the workload's `apiserverConfig` leads to, without anything of a monitor.
+    pub(crate) fn api_server(&self) -> Map {
+        self.api_server_settings(self.scope(self.namespace)).with("role", Role::Endpoints.name())
+    }
+
+    fn api_server_settings(&self, scope: Scope<'_>) -> Map {
+        let mut sd = Map::new();
+        let Some(server) = &self.common.apiserver_config else { return sd };
+        sd.set("api_server", Tree::text(&server.host));
+        scope.put_basic_auth(&mut sd, server.basic_auth.as_ref());
+        sd.set_text("bearer_token", &server.bearer_token)
+            .set_text("bearer_token_file", &server.bearer_token_file);
+        scope.put_authorization(&mut sd, server.authorization.as_ref());
+        scope.put_tls(&mut sd, server.tls_config.as_ref());
+        scope.put_proxy(&mut sd, &server.proxy);
+        sd
     }
 
     fn searched_namespaces(&self, selector: &NamespaceSelector, own: &str) -> Tree {

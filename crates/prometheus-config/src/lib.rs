@@ -14,9 +14,10 @@
 //! - A file per section of the configuration: `global`, `storage`, `alerting`, `remote_write`, `remote_read`, `telemetry`.
 //! - What parts share: `auth` and `transport` (HTTP clients), `relabel` and `sharding`, `limits`, `kubernetes_sd`.
 //! - [`validate`]: the checks before a monitor is taken; the same for admission, reconcile and `capstan lint`.
+//! - `loadable`: the checks of what was written: what no Prometheus of the version would load is left out, and named.
 //!
-//! Invariants: the same input gives the same bytes; a monitor that is refused stops no other; what a version of Prometheus
-//! does not know is not written; a user's relabelings never come behind an enforced namespace label.
+//! Invariants: the same input gives the same bytes; a monitor that is refused, or that Prometheus would not load, stops no other;
+//! what a version of Prometheus does not know is not written; a user's relabelings never come behind an enforced namespace label.
 
 mod additional;
 mod alerting;
@@ -28,6 +29,7 @@ pub mod gates;
 mod global;
 mod kubernetes_sd;
 mod limits;
+mod loadable;
 mod relabel;
 mod remote_read;
 mod remote_write;
@@ -45,5 +47,5 @@ mod values;
 pub use context::{Options, Unusable, Workload};
 pub use document::{Additional, ConfigError, Selected};
 pub use relabel::Enforcement;
-pub use renderer::{Document, LeftOut, Renderer};
+pub use renderer::{Document, LeftOut, Renderer, Unfit};
 pub use validate::{Checker, Rejected};

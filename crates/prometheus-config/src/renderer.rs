@@ -10,13 +10,25 @@ use rendering::{Assets, Map, Missing, Tree};
 use serde::Serialize;
 
 use crate::context::{Context, Options, Read, Workload};
-use crate::document::{Additional, ConfigError, Selected, frame};
+use crate::document::{Additional, ConfigError, Frame, Selected, frame};
+use crate::loadable::Loader;
+use crate::validate::Rejected;
 
 /// Renders the configuration of one workload again and again.
 #[derive(Debug, Default)]
 pub struct Renderer {
+    judging: Judging,
     settings: Option<Settings>,
     pieces: [Pieces; 4],
+}
+
+/// What becomes of a piece that no Prometheus of the version would load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Judging {
+    #[default]
+    LeftOut,
+    /// It is written as upstream writes it.
+    Written,
 }
 
 /// What all pieces depend on.
@@ -36,7 +48,7 @@ struct Piece {
     stamp: Stamp,
     reads: Vec<Read>,
     read_hash: u64,
-    jobs: Result<String, Missing>,
+    jobs: Result<String, Unfit>,
 }
 
 /// Which state of an object a piece was made from.
@@ -58,13 +70,23 @@ pub struct Document<'a> {
     tail: String,
 }
 
-/// A monitor that was left out, because a Secret that it needs is missing.
+/// A monitor that was left out, and why: everything else goes on without it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} {key}: {missing}")]
+#[error("{kind} {key}: {why}")]
 pub struct LeftOut {
     pub kind: &'static str,
     pub key: String,
-    pub missing: Missing,
+    pub why: Unfit,
+}
+
+/// Why a monitor has no part in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// Prometheus would refuse it, and with it the whole configuration.
+    #[error("spec.{0}")]
+    Unloadable(#[from] Rejected),
 }
 
 const KINDS: [&str; 4] = ["ServiceMonitor", "PodMonitor", "Probe", "ScrapeConfig"];
@@ -72,6 +94,11 @@ const KINDS: [&str; 4] = ["ServiceMonitor", "PodMonitor", "Probe", "ScrapeConfig
 impl Renderer {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Writes also what no Prometheus would load, byte by byte as upstream does: for comparisons with it.
+    pub fn unjudged() -> Self {
+        Self { judging: Judging::Written, ..Self::default() }
     }
 
     /// Renders what has changed since the last call, and puts the document together.
@@ -85,28 +112,32 @@ impl Renderer {
     ) -> Result<Document<'_>, ConfigError> {
         let context = Context::new(workload, options, assets)?;
         let frame = frame(&context, workload, additional)?;
-        let mut extra = String::new();
-        for job in context.additional_jobs(additional.scrape_configs)? {
-            job.write_yaml_item(&mut extra);
-        }
+        let extra = context.additional_jobs(additional.scrape_configs)?;
         self.keep_settings(workload.common(), options);
+        let none = Map::new();
+        let global = frame.head.get("global").and_then(Tree::as_map).unwrap_or(&none);
+        let loader = (self.judging == Judging::LeftOut).then(|| Loader::new(&context.version, global));
+        if let Some(loader) = &loader {
+            judge_workload(loader, &context, &frame, workload, selected, &extra)?;
+        }
 
         let [services, pods, probes, configs] = &mut self.pieces;
         // A DaemonSet's pods scrape the pods of their node, nothing else.
         let only_pods = options.daemon_set;
         let none = Selected::default();
         let others = if only_pods { &none } else { selected };
+        let loader = loader.as_ref();
         update(services, &context, others.service_monitors.iter().map(|m| (&m.metadata, *m)), |monitor| {
-            Ok(write(context.service_monitor_jobs(monitor)))
+            write(loader, context.service_monitor_jobs(monitor), of_endpoint("endpoints"))
         });
         update(pods, &context, selected.pod_monitors.iter().map(|m| (&m.metadata, *m)), |monitor| {
-            Ok(write(context.pod_monitor_jobs(monitor)))
+            write(loader, context.pod_monitor_jobs(monitor), of_endpoint("podMetricsEndpoints"))
         });
         update(probes, &context, others.probes.iter().map(|m| (&m.metadata, *m)), |probe| {
-            Ok(write([context.probe_job(probe)]))
+            write(loader, [context.probe_job(probe)], of_probe)
         });
         update(configs, &context, others.scrape_configs.iter().map(|m| (&m.metadata, *m)), |config| {
-            context.scrape_config_job(config).map(|job| write([job]))
+            write(loader, [context.scrape_config_job(config)?], |field, _| field)
         });
 
         let [services, pods, probes, configs] = &self.pieces;
@@ -115,15 +146,23 @@ impl Renderer {
             Workload::Server(_) => ([services, pods, probes, configs], 4),
             Workload::Agent(_) => ([pods, services, probes, configs], 1),
         };
-        Ok(Document { head: frame.head, jobs, additional: extra, additional_at, tail: frame.tail })
+        let mut additional = String::new();
+        extra.iter().for_each(|job| job.write_yaml_item(&mut additional));
+        Ok(Document {
+            head: frame.head.to_yaml(),
+            jobs,
+            additional,
+            additional_at,
+            tail: frame.tail.to_yaml(),
+        })
     }
 
     /// The monitors that the last document leaves out.
     pub fn left_out(&self) -> impl Iterator<Item = LeftOut> + '_ {
         KINDS.iter().zip(&self.pieces).flat_map(|(kind, pieces)| {
             pieces.iter().filter_map(|piece| {
-                let missing = piece.jobs.as_ref().err()?.clone();
-                Some(LeftOut { kind, key: piece.key.clone(), missing })
+                let why = piece.jobs.as_ref().err()?.clone();
+                Some(LeftOut { kind, key: piece.key.clone(), why })
             })
         })
     }
@@ -179,13 +218,88 @@ fn texts(pieces: &Pieces) -> impl Iterator<Item = &str> {
     pieces.iter().filter_map(|piece| piece.jobs.as_deref().ok())
 }
 
-fn write(jobs: impl IntoIterator<Item = Map>) -> String {
+/// Writes the jobs of a monitor, all of them or none. `place` says where a field of a job stands in the monitor.
+fn write(
+    loader: Option<&Loader<'_>>,
+    jobs: impl IntoIterator<Item = Map>,
+    place: impl Fn(String, usize) -> String,
+) -> Result<String, Unfit> {
     let mut out = String::with_capacity(2048);
-    for job in jobs {
+    for (at, job) in jobs.into_iter().enumerate() {
+        if let Some(loader) = loader {
+            let place = |rejected: Rejected| Rejected { field: place(rejected.field, at), ..rejected };
+            loader.monitor_job(&job).map_err(place)?;
+        }
         Tree::Map(job).write_yaml_item(&mut out);
     }
     out.shrink_to_fit();
-    out
+    Ok(out)
+}
+
+/// Fields that all endpoints of a monitor have in common.
+const SHARED: &[&str] = &[
+    "scrapeProtocols",
+    "fallbackScrapeProtocol",
+    "sampleLimit",
+    "targetLimit",
+    "labelLimit",
+    "labelNameLengthLimit",
+    "labelValueLengthLimit",
+    "keepDroppedTargets",
+    "nativeHistogramBucketLimit",
+    "bodySizeLimit",
+    "kubernetesSDConfigs",
+];
+
+/// An endpoint makes a job, so that the job's number is the endpoint's.
+fn of_endpoint(list: &'static str) -> impl Fn(String, usize) -> String {
+    move |field, at| match field.as_str() {
+        "scrapeInterval" => format!("{list}[{at}].interval"),
+        field if field.starts_with("kubernetesSDConfigs") => "selectorMechanism".to_owned(),
+        shared if SHARED.contains(&shared) => shared.to_owned(),
+        field => format!("{list}[{at}].{field}"),
+    }
+}
+
+fn of_probe(field: String, _: usize) -> String {
+    match field.as_str() {
+        "scrapeInterval" => "interval".to_owned(),
+        "relabelings" => "targets".to_owned(),
+        field if field.starts_with("staticConfigs") => "targets.staticConfig".to_owned(),
+        field if field.starts_with("kubernetesSDConfigs") => "targets.ingress".to_owned(),
+        field if field.starts_with("proxy") || field == "noProxy" => format!("prober.{field}"),
+        _ => field,
+    }
+}
+
+/// What is wrong with the workload itself is no monitor's fault: none is left out for it, the configuration stays as it was.
+fn judge_workload(
+    loader: &Loader<'_>,
+    context: &Context<'_>,
+    frame: &Frame,
+    workload: Workload<'_>,
+    selected: &Selected<'_>,
+    additional: &[Tree],
+) -> Result<(), ConfigError> {
+    let alertmanagers = match workload {
+        Workload::Server(prometheus) => {
+            prometheus.spec.alerting.as_ref().map_or(0, |to| to.alertmanagers.len())
+        }
+        Workload::Agent(_) => 0,
+    };
+    let monitors = selected.service_monitors.len() + selected.pod_monitors.len() + selected.probes.len();
+    if monitors + alertmanagers > 0 {
+        loader.api_server(context.api_server())?;
+    }
+    loader.sections(&frame.head, &frame.tail, alertmanagers)?;
+    loader.additional_jobs(additional).map_err(|Rejected { field, why }| ConfigError::Additional {
+        field: "additionalScrapeConfigs",
+        why: format!("{field}: {why}"),
+    })?;
+    if monitors > 0 {
+        loader.inherited()?;
+    }
+    Ok(())
 }
 
 /// Walks the old pieces and the monitors side by side, both in order: what is unchanged is kept, all else made anew or dropped.
@@ -193,7 +307,7 @@ fn update<'m, T: Serialize + 'm>(
     pieces: &mut Pieces,
     context: &Context<'_>,
     monitors: impl Iterator<Item = (&'m ObjectMeta, &'m T)>,
-    render: impl Fn(&T) -> Result<String, Missing>,
+    render: impl Fn(&T) -> Result<String, Unfit>,
 ) {
     let mut monitors: Vec<(&ObjectMeta, &T)> = monitors.collect();
     monitors.sort_by(|(a, _), (b, _)| key(a).cmp(key(b)));

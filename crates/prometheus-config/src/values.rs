@@ -107,6 +107,26 @@ pub(crate) fn bytes(size: &str) -> f64 {
     number * 1024f64.powi(power)
 }
 
+/// Whether Prometheus reads a size in it: numbers with units of bytes, one after the other.
+pub(crate) fn is_size(text: &str) -> bool {
+    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let mut rest = text;
+    while !rest.is_empty() {
+        let number = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+        let Some((number, after)) = rest.split_at_checked(number) else { return false };
+        let unit = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let Some((unit, tail)) = after.split_at_checked(unit) else { return false };
+        let power = unit.strip_suffix('B').map(|unit| unit.strip_suffix('i').unwrap_or(unit));
+        let known = power.is_some_and(|power| matches!(power, "" | "K" | "M" | "G" | "T" | "P" | "E"));
+        let digits = number.bytes().any(|byte| byte.is_ascii_digit()) && number.matches('.').count() <= 1;
+        if unit == "iB" || !known || !digits {
+            return text == "0";
+        }
+        rest = tail;
+    }
+    !text.is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +148,12 @@ mod tests {
             ("junk", 0.0),
         ] {
             assert_eq!(bytes(text), value, "{text}");
+        }
+        for text in ["1KB", "1.5MiB", "0", "0B", "10B", "1GB512MB", ".5EB"] {
+            assert!(is_size(text), "{text}");
+        }
+        for text in ["", "1", "KB", "x5MB", "5mB", "1.2.3B", "5iB", "00"] {
+            assert!(!is_size(text), "{text}");
         }
     }
 

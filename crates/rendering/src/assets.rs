@@ -30,8 +30,21 @@ const SECRET: &str = "Secret";
 const CONFIG_MAP: &str = "ConfigMap";
 
 impl Assets {
+    /// Stands for content that nobody has seen, such as that of a Secret which is in no file: no check of content refuses it.
+    pub const UNSEEN: &[u8] = b"00000000-0000-0000-0000-000000000000";
+
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Takes a key for there, in a Secret or in a ConfigMap, where no such object is known.
+    pub fn assume(&mut self, namespace: &str, name: &str, key: &str) {
+        for objects in [&mut self.secrets, &mut self.config_maps] {
+            let object = objects.entry(namespace.to_owned()).or_default().entry(name.to_owned()).or_default();
+            if object.values().all(|content| content == Self::UNSEEN) {
+                object.insert(key.to_owned(), Self::UNSEEN.to_vec());
+            }
+        }
     }
 
     pub fn add_secret(
@@ -188,5 +201,18 @@ mod tests {
             message(assets.secret_text("a", "s", "raw")),
             r#"key "raw" of Secret a/s is not UTF-8 text"#
         );
+    }
+
+    #[test]
+    fn only_objects_that_are_not_known_are_assumed() {
+        let known = json!({"metadata": {"namespace": "a", "name": "s"}, "stringData": {"k": "v"}});
+        let mut assets = Assets::from_objects(&[known], &[]);
+        for (name, key) in [("s", "k"), ("s", "other"), ("t", "k"), ("t", "l")] {
+            assets.assume("a", name, key);
+        }
+        assert_eq!(assets.secret("a", "s", "k"), Ok(&b"v"[..]));
+        assert!(assets.secret("a", "s", "other").is_err());
+        assert_eq!(assets.secret("a", "t", "l"), Ok(Assets::UNSEEN));
+        assert_eq!(assets.config_map("a", "t", "k"), Ok(Assets::UNSEEN));
     }
 }

@@ -10,11 +10,13 @@
 //! - [`Version`], [`Gate`]: which release of an operand is asked for, and what it knows. Gates are tables of their crates.
 //! - [`Tree`], [`Map`]: ordered YAML; read from text, written to text, the same bytes for the same tree.
 //! - [`Assets`]: the Secrets and ConfigMaps that exist, so that a generator stays a function of its input.
+//! - [`client`]: what no program of the family loads of an HTTP client.
 //! - [`duration`]: durations as Prometheus and as Go write them.
 //!
 //! TLS configurations and the material they refer to are checked and gathered by the crate `tls-assets`, for all kinds.
 
 mod assets;
+pub mod client;
 pub mod duration;
 mod gate;
 mod json;

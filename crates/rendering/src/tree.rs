@@ -73,6 +73,17 @@ impl Tree {
         matches!(self, Self::Null)
     }
 
+    /// Whether it is what Go calls the zero value: nothing, empty, zero or false.
+    pub fn says_nothing(&self) -> bool {
+        match self {
+            Self::Null | Self::Bool(false) | Self::Int(0) => true,
+            Self::Str(text) => text.is_empty(),
+            Self::List(items) => items.is_empty(),
+            Self::Map(map) => map.is_empty(),
+            Self::Bool(true) | Self::Int(_) | Self::Float(_) => false,
+        }
+    }
+
     /// The value under a key of a map.
     pub fn get(&self, key: &str) -> Option<&Tree> {
         self.as_map()?.get(key)
@@ -132,6 +143,11 @@ impl Map {
 
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Tree> {
         self.0.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// Whether a key has a value that says something.
+    pub fn given(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| !value.says_nothing())
     }
 
     pub fn contains_key(&self, key: &str) -> bool {

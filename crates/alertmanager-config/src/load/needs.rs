@@ -4,7 +4,6 @@ use rendering::{Map, Tree};
 
 use super::items;
 use crate::invalid::{Invalid, Within};
-use crate::normal::given;
 
 /// One of the keys must be given, or one of the global ones.
 struct Need {
@@ -134,8 +133,8 @@ pub(crate) fn check_with(configuration: &Map, global: Option<&Map>) -> Result<()
 
 fn met(receiver: &str, config: &Map, global: Option<&Map>) -> Result<(), Invalid> {
     for need in NEEDS.iter().filter(|need| need.receiver == receiver) {
-        let here = need.keys.iter().any(|key| given(config, key));
-        let globally = global.is_some_and(|global| need.global.iter().any(|key| given(global, key)));
+        let here = need.keys.iter().any(|key| config.given(key));
+        let globally = global.is_some_and(|global| need.global.iter().any(|key| global.given(key)));
         if !here && !globally {
             let global = need.global.iter().map(|key| format!(", global.{key}")).collect::<String>();
             return Err(Invalid::new("", format!("needs one of {}{global}", need.keys.join(", "))));
@@ -146,7 +145,7 @@ fn met(receiver: &str, config: &Map, global: Option<&Map>) -> Result<(), Invalid
 
 fn once(section: &Map) -> Result<(), Invalid> {
     for (value, file) in ONCE {
-        if given(section, value) && given(section, file) {
+        if section.given(value) && section.given(file) {
             return Err(Invalid::new(
                 *file,
                 format!("cannot be used together with {value}; remove one of them"),
@@ -158,7 +157,7 @@ fn once(section: &Map) -> Result<(), Invalid> {
 
 fn webhook_or_app(slack: &Map) -> Result<(), Invalid> {
     let (webhook, app) = WEBHOOK_OR_APP;
-    let first = |keys: &[&'static str]| keys.iter().copied().find(|key| given(slack, key));
+    let first = |keys: &[&'static str]| keys.iter().copied().find(|key| slack.given(key));
     match (first(webhook), first(app)) {
         (Some(webhook), Some(app)) => {
             Err(Invalid::new(app, format!("cannot be used together with {webhook}; remove one of them")))

@@ -6,13 +6,12 @@ use rendering::{Map, Tree};
 
 use super::items;
 use crate::invalid::{Invalid, Within};
-use crate::normal::given;
 use crate::receivers::incident::VICTOROPS_NAMES;
 use crate::shape::SLACK_BOT_API;
 use crate::url;
 use crate::value::{is_true, text};
 
-pub(crate) type Check = fn(&Map, Option<&Map>) -> Result<(), Invalid>;
+type Check = fn(&Map, Option<&Map>) -> Result<(), Invalid>;
 
 const CHECKS: &[(&str, Check)] = &[
     ("email_configs", email),
@@ -34,6 +33,11 @@ pub(super) fn check(configuration: &Map) -> Result<(), Invalid> {
     if let Some(global) = global {
         one_way_into_slack(global).within("global")?;
     }
+    check_with(configuration, global)
+}
+
+/// Checks the receivers of a part of a configuration, which fall back to what is global.
+pub(crate) fn check_with(configuration: &Map, global: Option<&Map>) -> Result<(), Invalid> {
     for (index, receiver) in items(configuration, "receivers").iter().enumerate() {
         for (sort, check) in CHECKS {
             let configs = receiver.get(sort).and_then(Tree::as_list).unwrap_or_default();
@@ -51,8 +55,8 @@ pub(super) fn check(configuration: &Map) -> Result<(), Invalid> {
 
 /// An app's token goes with the app's address only.
 fn one_way_into_slack(global: &Map) -> Result<(), Invalid> {
-    let token = given(global, "slack_app_token") || given(global, "slack_app_token_file");
-    let webhook = given(global, "slack_api_url") || given(global, "slack_api_url_file");
+    let token = global.given("slack_app_token") || global.given("slack_app_token_file");
+    let webhook = global.given("slack_api_url") || global.given("slack_api_url_file");
     let app = Some(string(global, "slack_app_url")).filter(|url| !url.is_empty()).unwrap_or(SLACK_BOT_API);
     match token && webhook && string(global, "slack_api_url") != app {
         true => Err(Invalid::new("slack_app_token", "cannot be used together with slack_api_url")),
@@ -89,7 +93,7 @@ fn canonical(name: &str) -> String {
 }
 
 fn incidentio(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
-    let token = given(config, "alert_source_token") || given(config, "alert_source_token_file");
+    let token = config.given("alert_source_token") || config.given("alert_source_token_file");
     match (client(config).map(authorized), token) {
         (Some(true), true) => {
             Err(Invalid::new("alert_source_token", "cannot be used together with http_config.authorization"))
@@ -110,7 +114,7 @@ fn mattermost(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
 
 fn opsgenie(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
     each(config, "responders", &|responder| {
-        if !["id", "username", "name"].into_iter().any(|key| given(responder, key)) {
+        if !["id", "username", "name"].into_iter().any(|key| responder.given(key)) {
             return Err(Invalid::new("", "needs one of id, username, name"));
         }
         let sort = string(responder, "type");
@@ -135,7 +139,7 @@ fn slack(config: &Map, global: Option<&Map>) -> Result<(), Invalid> {
     each(config, "fields", &|field| all_of(field, &["title", "value"]))?;
     each(config, "actions", &|action| {
         all_of(action, &["type", "text"])?;
-        if !given(action, "url") && !given(action, "name") {
+        if !action.given("url") && !action.given("name") {
             return Err(Invalid::new("", "needs one of name, url"));
         }
         let confirm = action.get("confirm").and_then(Tree::as_map);
@@ -148,10 +152,10 @@ fn slack(config: &Map, global: Option<&Map>) -> Result<(), Invalid> {
         ));
     }
     let token = |section: &Map, prefix: &str| {
-        given(section, &format!("{prefix}app_token")) || given(section, &format!("{prefix}app_token_file"))
+        section.given(&format!("{prefix}app_token")) || section.given(&format!("{prefix}app_token_file"))
     };
     let inherits = !client(config).is_some_and(authorized)
-        && !given(config, "api_url")
+        && !config.given("api_url")
         && global.is_some_and(|global| token(global, "slack_"));
     let effective = client(config).or_else(|| global.and_then(client));
     match (token(config, "") || inherits) && effective.is_some_and(authorized) {
@@ -162,11 +166,11 @@ fn slack(config: &Map, global: Option<&Map>) -> Result<(), Invalid> {
 
 fn sns(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
     // Alertmanager takes one of them, and all three; it is two that it refuses.
-    if ["target_arn", "topic_arn", "phone_number"].into_iter().filter(|key| given(config, key)).count() == 2 {
+    if ["target_arn", "topic_arn", "phone_number"].into_iter().filter(|key| config.given(key)).count() == 2 {
         return Err(Invalid::new("", "must have one of target_arn, topic_arn, phone_number, not two"));
     }
     let sigv4 = config.get("sigv4").and_then(Tree::as_map);
-    match sigv4.is_some_and(|sigv4| given(sigv4, "access_key") != given(sigv4, "secret_key")) {
+    match sigv4.is_some_and(|sigv4| sigv4.given("access_key") != sigv4.given("secret_key")) {
         true => Err(Invalid::new("sigv4", "needs both of access_key and secret_key, or neither")),
         false => Ok(()),
     }
@@ -184,14 +188,14 @@ fn victorops(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
 }
 
 /// A bot's token is the only way into Webex.
-pub(crate) fn webex(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
+fn webex(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
     match client(config).is_some_and(authorized) {
         true => Ok(()),
         false => Err(Invalid::new("http_config.authorization", "is needed: give the bot's access token")),
     }
 }
 
-pub(crate) fn wechat(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
+fn wechat(config: &Map, _: Option<&Map>) -> Result<(), Invalid> {
     match string(config, "message_type") {
         "" | "text" | "markdown" => Ok(()),
         _ => Err(Invalid::new("message_type", "must be text or markdown")),
@@ -204,9 +208,7 @@ fn client(section: &Map) -> Option<&Map> {
 
 /// The two keys of old times are another way to write an authorization.
 fn authorized(client: &Map) -> bool {
-    client.contains_key("authorization")
-        || given(client, "bearer_token")
-        || given(client, "bearer_token_file")
+    client.contains_key("authorization") || client.given("bearer_token") || client.given("bearer_token_file")
 }
 
 fn each(section: &Map, key: &str, check: &dyn Fn(&Map) -> Result<(), Invalid>) -> Result<(), Invalid> {
@@ -217,7 +219,7 @@ fn each(section: &Map, key: &str, check: &dyn Fn(&Map) -> Result<(), Invalid>) -
 }
 
 fn all_of(section: &Map, keys: &[&str]) -> Result<(), Invalid> {
-    match keys.iter().find(|key| !given(section, key)) {
+    match keys.iter().find(|key| !section.given(key)) {
         Some(key) => Err(Invalid::new(*key, "must be given")),
         None => Ok(()),
     }

@@ -1,5 +1,6 @@
 //! Rules of single sections that the tables have no words for.
 
+use rendering::client::RESERVED_HEADERS;
 use rendering::{Gate, Map, Tree, Version, since, until};
 
 use crate::invalid::Invalid;
@@ -8,28 +9,6 @@ use crate::value::{is_true, text};
 
 /// The one address of Slack at which messages can be changed.
 pub(crate) const SLACK_BOT_API: &str = "https://slack.com/api/chat.postMessage";
-
-/// Headers that Alertmanager sets itself.
-pub(crate) const RESERVED_HEADERS: &[&str] = &[
-    "authorization",
-    "host",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "user-agent",
-    "connection",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "www-authenticate",
-    "accept-encoding",
-    "x-prometheus-remote-write-version",
-    "x-prometheus-remote-read-version",
-    "x-prometheus-scrape-timeout-seconds",
-    "x-amz-date",
-    "x-amz-security-token",
-    "x-amz-content-sha256",
-];
 
 fn string<'a>(section: &'a Map, key: &str) -> &'a str {
     section.get(key).map_or("", text)

@@ -4,28 +4,34 @@ use std::collections::BTreeSet;
 
 use etcd_core::validate::{Running, judge};
 use etcd_types::EtcdCluster;
-use prometheus_config::{Checker, Rejected, Workload};
+use prometheus_config::{
+    Additional, Checker, ConfigError, Options, Rejected, Renderer, Selected, Unfit, Workload, thanos_ruler,
+};
 use prometheus_rules::NameScheme;
 use prometheus_types::alertmanager_config::v1beta1;
 use prometheus_types::scrape::ScrapeClass;
 use prometheus_types::{
-    AlertmanagerConfig, PodMonitor, Probe, Prometheus, PrometheusAgent, PrometheusRule, ScrapeConfig,
-    ServiceMonitor,
+    Alertmanager, AlertmanagerConfig, PodMonitor, Probe, Prometheus, PrometheusAgent, PrometheusRule, ScrapeConfig,
+    ServiceMonitor, ThanosRuler,
 };
 use rendering::Assets;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Names;
+use super::{Names, alerting};
 use super::kinds::Said;
 use super::read::{Document, text};
 
+/// What an API server stores with a workload that names no interval.
+const DEFAULT_INTERVAL: &str = "30s";
+
 pub(super) struct Judge {
     rules: prometheus_rules::Judge,
-    /// What the files themselves hold.
+    /// What the files themselves hold, and what they refer to besides.
     assets: Assets,
-    /// Stands for the Prometheus that would select monitors: the default version, and all scrape classes of the files.
+    /// Stands for the Prometheus that would select monitors: the version that the files name, if it is one, and all their
+    /// scrape classes.
     prometheus: Prometheus,
     /// Without a workload among the files, nobody knows which classes there are.
     classes_known: bool,
@@ -42,11 +48,27 @@ impl Judge {
         };
         let workloads = [of_kind("Prometheus"), of_kind("PrometheusAgent")].concat();
         let mut prometheus = Prometheus::default();
-        prometheus.spec.common.scrape_classes = workloads.iter().flat_map(scrape_classes).collect();
+        let common = &mut prometheus.spec.common;
+        common.scrape_classes = workloads.iter().flat_map(scrape_classes).collect();
+        common.scrape_interval = DEFAULT_INTERVAL.into();
+        let versions: BTreeSet<&str> =
+            workloads.iter().map(|workload| text(workload, "/spec/version")).collect();
+        if let [version] = versions.iter().collect::<Vec<_>>().as_slice() {
+            common.pod.version = (**version).to_owned();
+        }
+        prometheus.spec.evaluation_interval = DEFAULT_INTERVAL.into();
+        let mut assets = Assets::from_objects(&of_kind("Secret"), &of_kind("ConfigMap"));
+        for document in documents {
+            let mut references = BTreeSet::new();
+            collect_references(&document.value, &mut references);
+            for (name, key) in references {
+                assets.assume(document.text("/metadata/namespace"), name, key);
+            }
+        }
         let names = if names == Names::Legacy { NameScheme::Legacy } else { NameScheme::Utf8 };
         Self {
             rules: prometheus_rules::Judge { names, promql: prometheus_rules::promql_options(features) },
-            assets: Assets::from_objects(&of_kind("Secret"), &of_kind("ConfigMap")),
+            assets,
             prometheus,
             classes_known: !workloads.is_empty(),
         }
@@ -59,14 +81,13 @@ impl Judge {
                 findings.into_iter().map(|finding| (finding.field, finding.message)).collect()
             }),
             ("monitoring.coreos.com/v1alpha1", "AlertmanagerConfig") => {
-                read::<AlertmanagerConfig>(object, |config| {
-                    refused(alertmanager_config::validate::v1alpha1(&config.spec))
-                })
+                read::<AlertmanagerConfig>(object, |config| alerting::config(config, &self.assets))
             }
             ("monitoring.coreos.com/v1beta1", "AlertmanagerConfig") => {
-                read::<v1beta1::AlertmanagerConfig>(object, |config| {
-                    refused(alertmanager_config::validate::v1beta1(&config.spec))
-                })
+                read::<v1beta1::AlertmanagerConfig>(object, |config| alerting::config_v1beta1(&config))
+            }
+            ("monitoring.coreos.com/v1", "Alertmanager") => {
+                read::<Alertmanager>(object, |it| alerting::alertmanager(&it, &self.assets))
             }
             (api, kind) if api.starts_with("monitoring.coreos.com/") => self.scraping(kind, object),
             (_, "EtcdCluster") => read::<EtcdCluster>(object, |cluster| {
@@ -79,33 +100,47 @@ impl Judge {
 
     /// Monitors, and the workloads that select them.
     fn scraping(&self, kind: &str, object: &Value) -> Vec<Said> {
-        if !self.refers_only_to_what_is_here(object) {
-            return Vec::new();
-        }
         match kind {
-            "ServiceMonitor" => self.monitor::<ServiceMonitor>(object, |checker, monitor| {
-                checker.service_monitor(monitor).map(drop)
-            }),
-            "PodMonitor" => {
-                self.monitor::<PodMonitor>(object, |checker, monitor| checker.pod_monitor(monitor).map(drop))
-            }
-            "Probe" => self.monitor::<Probe>(object, |checker, probe| checker.probe(probe).map(drop)),
-            "ScrapeConfig" => self
-                .monitor::<ScrapeConfig>(object, |checker, config| checker.scrape_config(config).map(drop)),
+            "ServiceMonitor" => self.monitor::<ServiceMonitor>(
+                object,
+                |checker, monitor| checker.service_monitor(monitor).map(drop),
+                |monitor| Selected { service_monitors: vec![monitor], ..Selected::default() },
+            ),
+            "PodMonitor" => self.monitor::<PodMonitor>(
+                object,
+                |checker, monitor| checker.pod_monitor(monitor).map(drop),
+                |monitor| Selected { pod_monitors: vec![monitor], ..Selected::default() },
+            ),
+            "Probe" => self.monitor::<Probe>(
+                object,
+                |checker, probe| checker.probe(probe).map(drop),
+                |probe| Selected { probes: vec![probe], ..Selected::default() },
+            ),
+            "ScrapeConfig" => self.monitor::<ScrapeConfig>(
+                object,
+                |checker, config| checker.scrape_config(config).map(drop),
+                |config| Selected { scrape_configs: vec![config], ..Selected::default() },
+            ),
             "Prometheus" => {
                 read::<Prometheus>(object, |prometheus| self.workload(Workload::Server(&prometheus)))
             }
             "PrometheusAgent" => {
                 read::<PrometheusAgent>(object, |agent| self.workload(Workload::Agent(&agent)))
             }
+            "ThanosRuler" => read::<ThanosRuler>(object, |ruler| {
+                let made = thanos_ruler::remote_write_file(&ruler, &self.assets);
+                made.err().map(|error| split(&error.to_string())).into_iter().collect()
+            }),
             _ => Vec::new(),
         }
     }
 
+    /// Would a Prometheus take the monitor, and load what becomes of it?
     fn monitor<K: DeserializeOwned>(
         &self,
         object: &Value,
         check: impl FnOnce(&Checker<'_>, &K) -> Result<(), Rejected>,
+        select: impl for<'k> FnOnce(&'k K) -> Selected<'k>,
     ) -> Vec<Said> {
         let mut prometheus = self.prometheus.clone();
         let class = text(object, "/spec/scrapeClass");
@@ -116,33 +151,49 @@ impl Judge {
                 .scrape_classes
                 .push(ScrapeClass { name: class.to_owned(), ..ScrapeClass::default() });
         }
-        match Checker::new(Workload::Server(&prometheus), &self.assets) {
-            Ok(checker) => read::<K>(object, |monitor| within_spec(check(&checker, &monitor))),
-            Err(unusable) => vec![("spec".to_owned(), unusable.to_string())],
-        }
+        let workload = Workload::Server(&prometheus);
+        let checker = match Checker::new(workload, &self.assets) {
+            Ok(checker) => checker,
+            Err(unusable) => return vec![split(&unusable.to_string())],
+        };
+        read::<K>(object, |monitor| {
+            let said = within_spec(check(&checker, &monitor));
+            if !said.is_empty() {
+                return said;
+            }
+            let mut renderer = Renderer::new();
+            // What is wrong with the workload is said where the workload stands.
+            drop(self.render(&mut renderer, workload, &select(&monitor)));
+            let unloadable = renderer.left_out().filter_map(|left_out| match left_out.why {
+                Unfit::Unloadable(rejected) => Some(rejected),
+                Unfit::Missing(_) => None,
+            });
+            unloadable.flat_map(|rejected| within_spec(Err(rejected))).collect()
+        })
     }
 
     fn workload(&self, workload: Workload<'_>) -> Vec<Said> {
-        match Checker::new(workload, &self.assets) {
-            Ok(checker) => within_spec(checker.workload(workload).map(drop)),
-            Err(unusable) => {
-                let said = unusable.to_string();
-                let (field, why) = said.split_once(": ").unwrap_or(("spec", &said));
-                vec![(field.to_owned(), why.to_owned())]
-            }
-        }
+        let checked = Checker::new(workload, &self.assets).map_err(ConfigError::from);
+        let checked = checked.and_then(|checker| Ok(checker.workload(workload).map(drop)?));
+        let made = checked.and_then(|()| self.render(&mut Renderer::new(), workload, &Selected::default()));
+        made.err().map(|error| split(&error.to_string())).into_iter().collect()
     }
 
-    /// Whether every reference to a key of a Secret or ConfigMap leads to one of the files.
-    fn refers_only_to_what_is_here(&self, object: &Value) -> bool {
-        let namespace = text(object, "/metadata/namespace");
-        let mut references = BTreeSet::new();
-        collect_references(object, &mut references);
-        references.into_iter().all(|(name, key)| {
-            self.assets.secret(namespace, name, key).is_ok()
-                || self.assets.config_map(namespace, name, key).is_ok()
-        })
+    fn render(
+        &self,
+        renderer: &mut Renderer,
+        workload: Workload<'_>,
+        selected: &Selected<'_>,
+    ) -> Result<(), ConfigError> {
+        let options = Options { endpoint_slices: true, ..Options::default() };
+        renderer.render(workload, options, selected, &self.assets, &Additional::default()).map(drop)
     }
+}
+
+/// A message in its two parts: the field, and what is wrong with it.
+fn split(said: &str) -> Said {
+    let (field, why) = said.split_once(": ").unwrap_or(("spec", said));
+    (field.to_owned(), why.to_owned())
 }
 
 /// Every `{name: …, key: …}` in an object.
@@ -171,10 +222,6 @@ fn read<K: DeserializeOwned>(object: &Value, check: impl FnOnce(K) -> Vec<Said>)
         Ok(typed) => check(typed),
         Err(error) => vec![("spec".to_owned(), error.to_string())],
     }
-}
-
-fn refused(verdict: Result<(), alertmanager_config::Invalid>) -> Vec<Said> {
-    verdict.err().map(|invalid| (invalid.field, invalid.problem)).into_iter().collect()
 }
 
 fn within_spec(verdict: Result<(), Rejected>) -> Vec<Said> {

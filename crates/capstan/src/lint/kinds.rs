@@ -37,6 +37,19 @@ impl Kinds {
         Ok(Self { schemas })
     }
 
+    /// An object of ours with the defaults that an API server would store with it.
+    pub(super) fn defaulted(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        let group = text(&object, "/apiVersion").split_once('/');
+        let schema = group.and_then(|(group, version)| {
+            self.schemas.get(group)?.get(&(text(&object, "/kind").to_owned(), version.to_owned()))
+        });
+        if let Some(schema) = schema {
+            schema.default(&mut object);
+        }
+        object
+    }
+
     /// What is wrong with an object by its schema. Kinds of others are not ours to judge.
     pub(super) fn check(&self, object: &Value) -> Vec<Said> {
         let (api_version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));

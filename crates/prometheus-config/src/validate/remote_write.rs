@@ -75,8 +75,12 @@ fn check_azure(azure: &AzureAd, known: &Known) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// The spellings of a UUID that upstream takes: plain, in braces, as a URN, without dashes.
 fn check_uuid(field: &str, text: &str) -> Result<(), Rejected> {
+    if is_uuid(text) { Ok(()) } else { Err(Rejected::new(field, format!("{text:?} is no UUID"))) }
+}
+
+/// The spellings of a UUID that upstream and Prometheus take: plain, in braces, as a URN, without dashes.
+pub(crate) fn is_uuid(text: &str) -> bool {
     let plain = match text.len() {
         45 if text.get(..9).is_some_and(|urn| urn.eq_ignore_ascii_case("urn:uuid:")) => {
             text.get(9..).unwrap_or_default()
@@ -84,15 +88,13 @@ fn check_uuid(field: &str, text: &str) -> Result<(), Rejected> {
         38 => text.get(1..37).unwrap_or_default(),
         _ => text,
     };
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let valid = match plain.len() {
-        32 => digits(plain),
+    match plain.len() {
+        32 => plain.bytes().all(|byte| byte.is_ascii_hexdigit()),
         36 => plain
             .char_indices()
             .all(|(at, c)| if matches!(at, 8 | 13 | 18 | 23) { c == '-' } else { c.is_ascii_hexdigit() }),
         _ => false,
-    };
-    if valid { Ok(()) } else { Err(Rejected::new(field, format!("{text:?} is no UUID"))) }
+    }
 }
 
 #[cfg(test)]
@@ -105,11 +107,11 @@ mod tests {
         for text in
             [plain.to_owned(), format!("{{{plain}}}"), format!("urn:uuid:{plain}"), plain.replace('-', "")]
         {
-            assert!(check_uuid("x", &text).is_ok(), "{text}");
+            assert!(is_uuid(&text), "{text}");
         }
         for text in ["", "x", "00000000-a12b-3c4d-e5f6-00000000000g", "00000000a-12b-3c4d-e5f6-000000000000"]
         {
-            assert!(check_uuid("x", text).is_err(), "{text}");
+            assert!(!is_uuid(text), "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use rendering::Assets;
 use serde_json::json;
 
 fn prometheus(interval: &str) -> Prometheus {
-    serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "d"}, "spec": {"scrapeInterval": interval, "enforcedSampleLimit": 5}})).unwrap()
+    serde_json::from_value(json!({"metadata": {"name": "p", "namespace": "d"}, "spec": {"scrapeInterval": interval, "evaluationInterval": "30s", "enforcedSampleLimit": 5}})).unwrap()
 }
 
 fn monitor(name: &str, version: Option<&str>, path: &str) -> ServiceMonitor {

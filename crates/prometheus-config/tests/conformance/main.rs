@@ -13,6 +13,7 @@ mod enforcement;
 mod incremental;
 mod injection;
 mod promtool;
+mod random;
 mod relabeler;
 mod samples;
 

@@ -1,51 +1,50 @@
 //! Prometheus' own word on what we generate: `promtool check config` of the version it was generated for.
 //!
-//! `CAPSTAN_PROMTOOL` names the programs (`3.15.0=/path/promtool,…`); without it nothing is tested, aloud. Certificates and keys
-//! are written where the configuration says, below a directory of the test in place of `/etc/prometheus`, so that promtool finds
-//! them: nothing is checked by its syntax alone.
+//! `CAPSTAN_PROMTOOL` names the programs (`3.15.0=/path/promtool,…`); without it nothing is tested, aloud. Both directions are
+//! tried: what we write is loaded, and what we leave out would not have been.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use conformance::{Tool, tools};
-use prometheus_config::{Additional, Checker, Options, Rejected, Renderer, Selected, Workload};
-use prometheus_types::{Prometheus, PrometheusAgent};
-use rendering::Assets;
-use serde::de::DeserializeOwned;
+use prometheus_config::conformance::{World, answer};
+use prometheus_config::{Renderer, Selected, Unfit};
 use serde_json::{Value, json};
 
-use crate::samples::{WITHOUT, specs};
+use crate::random::Random;
+use crate::samples::{AUTHORITY, ROUNDS, specs, without};
 
-const CERTIFICATES: &str = "/etc/prometheus/certs";
+const KINDS: [&str; 6] =
+    ["Prometheus", "PrometheusAgent", "ServiceMonitor", "PodMonitor", "Probe", "ScrapeConfig"];
 
-/// Fields that are refused whatever else is there, for want of what a sample cannot have.
-const REFUSED: &[(&str, &str, &str)] = &[];
+/// Files that Prometheus writes itself; all others that a configuration names have to be there.
+const WRITTEN: [&str; 2] = ["query_log_file", "scrape_failure_log_file"];
+
+/// As many as promtool judges in seconds.
+const RANDOM_CASES: usize = 1500;
 
 #[test]
 fn promtool_takes_every_field_of_every_kind() {
     run(|version| {
         let mut texts = Texts::default();
-        for kind in ["Prometheus", "PrometheusAgent", "ServiceMonitor", "PodMonitor", "Probe", "ScrapeConfig"]
-        {
-            let mut refusals: BTreeMap<String, Vec<Rejected>> = BTreeMap::new();
-            for (at, without) in WITHOUT.iter().enumerate() {
-                for (field, spec) in specs(kind, without) {
-                    let known = refusals.entry(field.clone()).or_default();
-                    match rendered(kind, &spec, version, &assets()) {
-                        Ok((text, files)) => texts.add(format!("{kind} {field} ({at})"), text, files),
-                        Err(refused) => known.push(refused),
-                    }
+        let mut never = Vec::new();
+        for kind in KINDS {
+            // By field: how often it was tried, and what was said when it was refused.
+            let mut tried: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
+            for round in 0..ROUNDS {
+                for (field, spec) in specs(kind, &without(round)) {
+                    let name = format!("{kind} {field} ({round})");
+                    let (count, refusals) = tried.entry(field).or_default();
+                    *count += 1;
+                    refusals.extend(texts.add(&name, &input(kind, spec, version)));
                 }
             }
-            // In the newest version every field can be used; older ones refuse some.
-            if version.starts_with("3.15") {
-                for (field, refused) in refusals.iter().filter(|(_, refused)| refused.len() == WITHOUT.len())
-                {
-                    let expected = REFUSED.iter().any(|(of, name, _)| *of == kind && name == field);
-                    assert!(expected, "{kind} {field} is always refused: {}", refused[0]);
-                }
-            }
+            let refused = tried.into_iter().filter(|(_, (count, refusals))| *count == refusals.len());
+            never.extend(refused.map(|(field, (_, refusals))| format!("{kind} {field}: {}", refusals[0])));
         }
+        // In the newest version every field can be used; older ones refuse some.
+        let newest = version.starts_with("3.15");
+        assert!(!newest || never.is_empty(), "fields that are always refused:\n{}", never.join("\n"));
         texts
     });
 }
@@ -56,47 +55,99 @@ fn promtool_takes_the_answers_to_recorded_cases() {
         println!("SKIPPED: no conformance data");
         return;
     };
-    let cases = conformance::read(&data.join("prometheus")).unwrap();
-    let cases: Vec<_> = cases
-        .into_iter()
-        .filter(|case| {
-            case.note.is_none() && ["prometheus-config", "agent-config"].contains(&case.area.as_str())
-        })
-        .filter(|case| case.name.starts_with("generated/") || case.name.starts_with("version-matrix/"))
-        .collect();
+    let mut cases = conformance::read(&data.join("prometheus")).unwrap();
+    cases.retain(|case| {
+        case.note.is_none() && ["prometheus-config", "agent-config"].contains(&case.area.as_str())
+    });
     run(|version| {
         let mut texts = Texts::default();
         for case in &cases {
-            let mut input = case.input.clone();
+            let name = format!("{} {}", case.area, case.name);
+            let mut input = as_stored(case.input.clone(), version);
+            texts.add(&name, &input);
+            // Another version refuses them, and then there is nothing else to see.
             for resource in input["resources"].as_array_mut().unwrap() {
-                if resource["kind"].as_str().unwrap().starts_with("Prometheus") {
-                    resource["spec"]["version"] = json!(version);
-                    // Another version may refuse them: then there would be nothing to check.
-                    resource["spec"].as_object_mut().unwrap().remove("otlp");
+                if resource["spec"].as_object_mut().is_some_and(|spec| spec.remove("otlp").is_some()) {
+                    texts.add(&format!("{name}, without otlp"), &input);
+                    break;
                 }
-            }
-            if let Ok(answer) = prometheus_config::conformance::answer(&case.area, &input) {
-                let yaml = answer["yaml"].as_str().unwrap().to_owned();
-                texts.add(format!("{} {}", case.area, case.name), yaml, BTreeMap::new());
             }
         }
         texts
     });
 }
 
-/// Documents by name, and the files that they refer to.
+#[test]
+fn promtool_takes_what_is_kept_of_anything_and_refuses_what_is_not() {
+    run(|version| {
+        let mut texts = Texts::default();
+        let mut random = Random::seeded(7);
+        for at in 0..RANDOM_CASES {
+            // Half of them are of the kind with the most to get wrong.
+            let kind = if at % 2 == 0 { "ScrapeConfig" } else { KINDS[at / 2 % KINDS.len()] };
+            let input = input(kind, random.spec(kind), version);
+            texts.add(&format!("{kind} {at} {}", input["resources"][0]["spec"]), &input);
+        }
+        texts
+    });
+}
+
+/// Documents by name: those that we would hand to Prometheus, and those that we would not.
 #[derive(Default)]
 struct Texts {
-    texts: Vec<(String, String)>,
-    files: BTreeMap<String, Vec<u8>>,
+    kept: Vec<(String, String)>,
+    left_out: Vec<(String, String)>,
 }
 
 impl Texts {
-    fn add(&mut self, name: String, text: String, files: BTreeMap<String, Vec<u8>>) {
-        self.texts.push((name, text));
-        self.files.extend(files);
+    /// Adds what becomes of a case; says why, if its objects are refused before anything is written.
+    fn add(&mut self, name: &str, input: &Value) -> Option<String> {
+        let world = World::read(input).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let agent =
+            world.workload().is_ok_and(|workload| matches!(workload, prometheus_config::Workload::Agent(_)));
+        let mark = if agent { AGENT } else { "" };
+        let workload = world
+            .checker()
+            .and_then(|checker| checker.workload(world.workload()?).map_err(|error| error.to_string()));
+        if let Err(refused) = workload {
+            return Some(refused);
+        }
+        let selected = world.selected().unwrap();
+        let mut said = answer("selection-scrape-resources", input).err();
+        let mut renderer = Renderer::new();
+        let mut as_upstream = |selected: &Selected<'_>, why: &str| {
+            if let Ok(text) = world.render(&mut Renderer::unjudged(), selected) {
+                self.left_out.push((format!("{mark}{name}: {why}"), text));
+            }
+        };
+        match world.render(&mut renderer, &selected) {
+            Ok(text) => self.kept.push((format!("{mark}{name}"), text)),
+            Err(error) => {
+                as_upstream(&selected, &error);
+                return Some(error);
+            }
+        }
+        for left_out in renderer.left_out() {
+            let named = |metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
+                let part = |part: &Option<String>| part.clone().unwrap_or_default();
+                format!("{}/{}", part(&metadata.namespace), part(&metadata.name)) == left_out.key
+            };
+            let mut alone = selected.clone();
+            alone.service_monitors.retain(|it| left_out.kind == "ServiceMonitor" && named(&it.metadata));
+            alone.pod_monitors.retain(|it| left_out.kind == "PodMonitor" && named(&it.metadata));
+            alone.probes.retain(|it| left_out.kind == "Probe" && named(&it.metadata));
+            alone.scrape_configs.retain(|it| left_out.kind == "ScrapeConfig" && named(&it.metadata));
+            if matches!(left_out.why, Unfit::Unloadable(_)) {
+                as_upstream(&alone, &left_out.to_string());
+            }
+            said = Some(left_out.to_string());
+        }
+        said
     }
 }
+
+/// Stands before the name of a document for an agent.
+const AGENT: &str = "(agent) ";
 
 fn run(made_for: impl Fn(&str) -> Texts) {
     let tools = tools("CAPSTAN_PROMTOOL");
@@ -105,113 +156,101 @@ fn run(made_for: impl Fn(&str) -> Texts) {
             "SKIPPED, NOTHING WAS TESTED: CAPSTAN_PROMTOOL names no program, such as 3.15.0=/path/promtool"
         );
     }
+    let mut wrong = Vec::new();
     for tool in tools {
         let made = made_for(&tool.version);
-        assert!(!made.texts.is_empty());
-        let refused = check(&tool, made);
-        assert!(refused.is_empty(), "{} are refused:\n{}", refused.len(), refused.join("\n"));
+        assert!(!made.kept.is_empty());
+        let refused = check(&tool, &made.kept);
+        let kept = made.kept.len();
+        wrong.extend(refused.iter().map(|(name, said)| format!("{} refuses {name}: {said}", tool.version)));
+        let refused_rightly = check(&tool, &made.left_out);
+        let taken = made
+            .left_out
+            .iter()
+            .filter(|(name, _)| !refused_rightly.iter().any(|(refused, _)| refused == name));
+        let before = wrong.len();
+        wrong.extend(taken.map(|(name, _)| format!("{} would have taken {name}", tool.version)));
+        println!(
+            "promtool {}: {kept} configurations, {} refused; {} left out, {} of them needlessly",
+            tool.version,
+            refused.len(),
+            made.left_out.len(),
+            wrong.len() - before
+        );
     }
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-fn check(tool: &Tool, made: Texts) -> Vec<String> {
+/// What promtool says to those that it refuses.
+fn check(tool: &Tool, texts: &[(String, String)]) -> Vec<(String, String)> {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("promtool-{}", tool.version));
     std::fs::create_dir_all(&directory).unwrap();
-    let root = directory.display().to_string();
-    let mut texts = made.texts;
-    for (_, text) in &mut texts {
-        for file in files_below(text, CERTIFICATES) {
-            std::fs::write(directory.join(&file), made.files.get(&file).map_or(&b"x"[..], Vec::as_slice))
-                .unwrap();
+    let file = directory.join("any-file");
+    std::fs::write(&file, "x").unwrap();
+    let texts = texts.iter().map(|(name, text)| (name.clone(), with_files(text, &file)));
+    let (agents, servers): (Vec<_>, Vec<_>) = texts.partition(|(name, _)| name.starts_with(AGENT));
+    let mut refused = tool.refused(&["check", "config"], &servers, &directory);
+    refused.extend(tool.refused(&["check", "config", "--agent"], &agents, &directory));
+    refused
+}
+
+/// The same configuration for this machine: the files that it names are one that is here.
+fn with_files(text: &str, file: &Path) -> String {
+    let line = |line: &str| match line.split_once("_file: ") {
+        Some((key, path))
+            if !path.trim_matches(['"', '\'']).is_empty()
+                && !WRITTEN.iter().any(|name| line.contains(name)) =>
+        {
+            format!("{key}_file: {}\n", file.display())
         }
-        *text = text.replace(CERTIFICATES, &root);
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// One object, beside the workload that selects it.
+fn input(kind: &str, spec: Value, version: &str) -> Value {
+    let object = |kind: &str, spec: Value| {
+        let group = if matches!(kind, "PrometheusAgent" | "ScrapeConfig") { "v1alpha1" } else { "v1" };
+        json!({"apiVersion": format!("monitoring.coreos.com/{group}"), "kind": kind,
+            "metadata": {"name": "x", "namespace": "ns"}, "spec": spec})
+    };
+    let mut resources = vec![object(kind, spec)];
+    if !kind.starts_with("Prometheus") {
+        resources.push(object("Prometheus", json!({"scrapeClasses": [{"name": "text"}]})));
     }
-    let refused = tool.refused(&["check", "config"], &texts, &directory);
-    println!("promtool {}: {} configurations, {} refused", tool.version, texts.len(), refused.len());
-    refused.into_iter().map(|(name, said)| format!("{}, {name}: {said}", tool.version)).collect()
+    // Keys are not kept in a repository: pairs of certificate and key come with the recorded cases.
+    let secrets = json!([{"metadata": {"name": "s", "namespace": "ns"},
+        "stringData": {"text": "secret", "empty": "", "uuid": "00000000-a12b-3c4d-e5f6-000000000000", "ca.crt": AUTHORITY}}]);
+    as_stored(
+        json!({"resources": resources, "secrets": secrets, "options": {"endpointSliceSupported": true}}),
+        version,
+    )
 }
 
-/// The names of files below a directory that a document mentions.
-fn files_below(text: &str, directory: &str) -> Vec<String> {
-    let prefix = format!("{directory}/");
-    text.split(&prefix)
-        .skip(1)
-        .map(|rest| rest.split(['\n', '"', '\'']).next().unwrap_or_default().to_owned())
-        .collect()
-}
-
-/// The configuration of an object, alone but for the workload that selects it.
-fn rendered(
-    kind: &str,
-    spec: &Value,
-    version: &str,
-    assets: &Assets,
-) -> Result<(String, BTreeMap<String, Vec<u8>>), Rejected> {
-    let workload_spec = if kind.starts_with("Prometheus") { spec.clone() } else { json!({}) };
-    let mut prometheus: Prometheus = object(&workload_spec);
-    let mut agent: PrometheusAgent =
-        object(&if kind == "PrometheusAgent" { workload_spec } else { json!({}) });
-    for common in [&mut prometheus.spec.common, &mut agent.spec.common] {
-        common.pod.version = version.to_owned();
-        if common.scrape_interval.is_empty() {
-            common.scrape_interval = "30s".into();
+/// A case as an API server would have stored it, for a version of Prometheus, on a machine that knows its region.
+fn as_stored(mut input: Value, version: &str) -> Value {
+    for resource in input["resources"].as_array_mut().unwrap() {
+        let workload = resource["kind"].as_str().is_some_and(|kind| kind.starts_with("Prometheus"));
+        let spec = resource["spec"].as_object_mut().unwrap();
+        if workload {
+            spec.insert("version".to_owned(), json!(version));
+            for key in ["scrapeInterval", "evaluationInterval"] {
+                let default = spec.entry(key).or_insert_with(|| json!("30s"));
+                if default == "" {
+                    *default = json!("30s");
+                }
+            }
+        }
+        for key in ["ec2SDConfigs", "lightSailSDConfigs"] {
+            for entry in spec.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
+                let region =
+                    entry.as_object_mut().unwrap().entry("region").or_insert_with(|| json!("eu-west-1"));
+                if region == "" {
+                    *region = json!("eu-west-1");
+                }
+            }
         }
     }
-    let workload =
-        if kind == "PrometheusAgent" { Workload::Agent(&agent) } else { Workload::Server(&prometheus) };
-    let unusable = |error: String| Rejected::new("spec", error);
-    let checker = Checker::new(workload, assets).map_err(|error| unusable(error.to_string()))?;
-    let (mut service, mut pod, mut probe, mut config) = Default::default();
-    let mut files = checker.workload(workload)?;
-    files.extend(match kind {
-        "ServiceMonitor" => checker.service_monitor(put(&mut service, spec))?,
-        "PodMonitor" => checker.pod_monitor(put(&mut pod, spec))?,
-        "Probe" => checker.probe(put(&mut probe, spec))?,
-        "ScrapeConfig" => checker.scrape_config(put(&mut config, spec))?,
-        _ => BTreeMap::new(),
-    });
-    let selected = Selected {
-        service_monitors: service.iter().collect(),
-        pod_monitors: pod.iter().collect(),
-        probes: probe.iter().collect(),
-        scrape_configs: config.iter().collect(),
-    };
-    let options = Options {
-        endpoint_slices: true,
-        topology_sharding: true,
-        shard_retention_policy: true,
-        ..Options::default()
-    };
-    let mut renderer = Renderer::new();
-    let document = renderer.render(workload, options, &selected, assets, &Additional::default());
-    Ok((document.map_err(|error| unusable(error.to_string()))?.text(), files))
+    input
 }
-
-fn put<'a, T: DeserializeOwned>(place: &'a mut Option<T>, spec: &Value) -> &'a T {
-    place.insert(object(spec))
-}
-
-fn object<T: DeserializeOwned>(spec: &Value) -> T {
-    serde_json::from_value(json!({"metadata": {"name": "x", "namespace": "ns"}, "spec": spec})).unwrap()
-}
-
-/// A Secret with a text and a certificate. Keys are not kept in a repository: pairs of both come with the recorded cases.
-fn assets() -> Assets {
-    let entry = |key: &str, value: &str| (key.to_owned(), value.as_bytes().to_vec());
-    let mut assets = Assets::new();
-    assets.add_secret("ns", "s", [entry("text", "secret"), entry("ca.crt", AUTHORITY)]);
-    assets
-}
-
-const AUTHORITY: &str = "\
------BEGIN CERTIFICATE-----
-MIIBgjCCASmgAwIBAgIULL/6DhOQAQK8FThjftWda0247kIwCgYIKoZIzj0EAwIw
-FjEUMBIGA1UEAwwLZXhhbXBsZS5jb20wIBcNMjYxMTE2MTI1OTA1WhgPMjEyNjEw
-MjMxMjU5MDVaMBYxFDASBgNVBAMMC2V4YW1wbGUuY29tMFkwEwYHKoZIzj0CAQYI
-KoZIzj0DAQcDQgAE5mtcDoivka7iDq5Eq1J5lMXE2K7+387jERexw4X+aWLae2ey
-KlZqn7fZdVKYPrENv9PTZxtC9CaBXsyQ4VbcaqNTMFEwHQYDVR0OBBYEFI5AX7o1
-KqRndaJrEjQGBzyFBBbpMB8GA1UdIwQYMBaAFI5AX7o1KqRndaJrEjQGBzyFBBbp
-MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgKh7zZsnJj/y0UYSB
-YTdhqXMpQibW8p1AUnECsMcADWICIBXmv1bvWqYVcVqBLUPoZWGauqe9WMp0fWAi
-nu+pCl1E
------END CERTIFICATE-----
-";

@@ -3,79 +3,90 @@
 use prometheus_types::crd::{Descriptions, Versions, crds};
 use serde_json::{Map, Value, json};
 
-/// What cannot stand beside something else; each set leaves out all but one of a kind.
-pub(crate) const WITHOUT: &[&[&str]] = &[
+/// What cannot stand beside something else: a round keeps one alternative of each group, in turn.
+const GROUPS: &[&[&[&str]]] = &[
     &[
-        "authorization",
-        "oauth2",
-        "bearerTokenSecret",
-        "proxyFromEnvironment",
-        "ingress",
-        "managedIdentity",
-        "sdk",
+        &["basicAuth", "tokenRef"],
+        &["authorization"],
+        &["oauth2"],
+        &["bearerTokenSecret"],
+        &["sigv4"],
+        &["azureAd"],
+        &["azureAd"],
+        &["azureAd"],
+        &["azureAd"],
     ],
-    &[
-        "basicAuth",
-        "oauth2",
-        "proxyUrl",
-        "noProxy",
-        "bearerTokenSecret",
-        "staticConfig",
-        "oauth",
-        "workloadIdentity",
-    ],
-    &[
-        "basicAuth",
-        "authorization",
-        "bearerTokenSecret",
-        "proxyFromEnvironment",
-        "managedIdentity",
-        "oauth",
-        "sdk",
-    ],
-    &[
-        "basicAuth",
-        "authorization",
-        "oauth2",
-        "proxyFromEnvironment",
-        "managedIdentity",
-        "oauth",
-        "workloadIdentity",
-    ],
+    &[&["oauth"], &["managedIdentity"], &["sdk"], &["workloadIdentity"]],
+    &[&["proxyUrl", "noProxy"], &["proxyFromEnvironment"]],
+    &[&["staticConfig"], &["ingress"]],
+    &[&["apiServer"], &["ownNamespace"]],
+    &[&["promoteResourceAttributes"], &["promoteAllResourceAttributes", "ignoreResourceAttributes"]],
 ];
+
+/// As many as the largest group has alternatives.
+pub(crate) const ROUNDS: usize = 9;
+
+/// The fields that a round goes without.
+pub(crate) fn without(round: usize) -> Vec<&'static str> {
+    let dropped = GROUPS.iter().flat_map(|group| {
+        let kept = group[round % group.len()];
+        group.iter().copied().flatten().copied().filter(move |field| !kept.contains(field))
+    });
+    dropped.collect()
+}
 
 /// Where the field is in a list, the list's items are varied and not the list.
 const LISTS: &[&str] = &["endpoints", "podMetricsEndpoints"];
 
-/// Specs of a kind, each with the required fields and one other field, whole; by that field's name.
-pub(crate) fn specs(kind: &str, without: &[&str]) -> Vec<(String, Value)> {
+/// The schema of a kind's spec.
+pub(crate) fn schema(kind: &str) -> Value {
     let crds = crds(Descriptions::Slim, Versions::Default).unwrap();
     let crd = crds.iter().find(|crd| crd.spec.names.kind == kind).unwrap();
-    let schema = serde_json::to_value(crd).unwrap();
-    let schema = schema.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").unwrap();
+    let crd = serde_json::to_value(crd).unwrap();
+    crd.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").unwrap().clone()
+}
+
+/// Fields that mean something only beside another.
+const COMPANIONS: &[(&str, &str)] = &[("noProxy", "proxyUrl"), ("proxyConnectHeader", "proxyUrl")];
+
+/// An object with the required fields and one other, whole.
+fn with(field: &str, schema: &Value, without: &[&str]) -> Map<String, Value> {
+    let mut object = required(schema, without);
+    let companion = COMPANIONS.iter().find(|(name, _)| *name == field).map(|(_, companion)| *companion);
+    for name in companion.into_iter().chain([field]) {
+        object.insert(name.to_owned(), example(name, &schema["properties"][name], without));
+    }
+    object
+}
+
+/// Specs of a kind, each with the required fields and one other field, whole; by that field's name.
+pub(crate) fn specs(kind: &str, without: &[&str]) -> Vec<(String, Value)> {
+    let schema = &schema(kind);
     let mut all = Vec::new();
     for (field, below) in fields(schema).filter(|(field, _)| !without.contains(&field.as_str())) {
-        let base = required(schema, without);
         if LISTS.contains(&field.as_str()) {
-            for (inner, deep) in
-                fields(&below["items"]).filter(|(inner, _)| !without.contains(&inner.as_str()))
-            {
-                let mut item = required(&below["items"], without);
-                item.insert(inner.clone(), example(inner, deep, without));
-                let mut spec = base.clone();
-                spec.insert(field.clone(), json!([item]));
+            let items = &below["items"];
+            for (inner, _) in fields(items).filter(|(inner, _)| !without.contains(&inner.as_str())) {
+                let mut spec = required(schema, without);
+                spec.insert(field.clone(), json!([with(inner, items, without)]));
                 all.push((format!("{field}.{inner}"), Value::Object(spec)));
             }
         } else {
-            let mut spec = base;
-            spec.insert(field.clone(), example(field, below, without));
-            all.push((field.clone(), Value::Object(spec)));
+            all.push((field.clone(), Value::Object(with(field, schema, without))));
+        }
+    }
+    if kind == "Probe" {
+        // No schema says it, but nothing is probed without both, and the prober's address is none of the web.
+        for (_, spec) in &mut all {
+            let targets = spec.as_object_mut().unwrap().entry("targets");
+            targets.or_insert_with(|| example("targets", &schema["properties"]["targets"], without));
+            spec["prober"]["url"] = json!("prober:9115");
         }
     }
     all
 }
 
-fn fields(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+pub(crate) fn fields(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema["properties"].as_object().into_iter().flatten()
 }
 
@@ -90,7 +101,8 @@ fn required(schema: &Value, without: &[&str]) -> Map<String, Value> {
 fn example(name: &str, schema: &Value, without: &[&str]) -> Value {
     let properties = &schema["properties"];
     if properties["key"].is_object() && properties["name"].is_object() {
-        return json!({"name": "s", "key": "text"});
+        // Scaleway's keys have a form.
+        return json!({"name": "s", "key": if name == "secretKey" { "uuid" } else { "text" }});
     }
     match name {
         "ca" => return json!({"secret": {"name": "s", "key": "ca.crt"}}),
@@ -117,23 +129,44 @@ fn example(name: &str, schema: &Value, without: &[&str]) -> Value {
 }
 
 /// A text that the field's form allows.
-fn text<'a>(name: &str, schema: &'a Value) -> &'a str {
+pub(crate) fn text<'a>(name: &str, schema: &'a Value) -> &'a str {
     if let Some(word) = schema["enum"][0].as_str() {
         return word;
     }
     let pattern = schema["pattern"].as_str().unwrap_or_default();
     match name {
         "scrapeTimeout" | "fetchTimeout" => "10s",
+        "field" | "label" => "a=b",
+        "accessKey" => "SCWXXXXXXXXXXXXXXXXX",
+        "projectID" => "00000000-a12b-3c4d-e5f6-000000000000",
+        "zone" => "fr-par-1",
+        "apiURL" => "https://example.com",
         "files" => "/etc/prometheus/targets/*.json",
         "host" if pattern.contains("://") => "unix:///var/run/docker.sock",
         "nativeHistogramMinBucketFactor" => "1.5",
         "clientId" | "tenantId" | "clientID" | "tenantID" => "00000000-a12b-3c4d-e5f6-000000000000",
         "certPEM" | "bearerToken" | "bearerTokenFile" | "credentialsFile" => "",
-        "operator" => "Exists",
+        "operator" => "In",
         "regex" | "separator" | "replacement" | "modulus" => "x",
+        _ if schema["format"] == "date-time" => "2026-01-01T00:00:00Z",
         _ if pattern.contains("ms)") => "30s",
         _ if pattern.contains("B)$") => "1MB",
         _ if pattern.contains("http") || name.to_lowercase().ends_with("url") => "https://example.com/",
         _ => "text",
     }
 }
+
+/// A certificate that signs itself.
+pub(crate) const AUTHORITY: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBgjCCASmgAwIBAgIULL/6DhOQAQK8FThjftWda0247kIwCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLZXhhbXBsZS5jb20wIBcNMjYxMTE2MTI1OTA1WhgPMjEyNjEw
+MjMxMjU5MDVaMBYxFDASBgNVBAMMC2V4YW1wbGUuY29tMFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAE5mtcDoivka7iDq5Eq1J5lMXE2K7+387jERexw4X+aWLae2ey
+KlZqn7fZdVKYPrENv9PTZxtC9CaBXsyQ4VbcaqNTMFEwHQYDVR0OBBYEFI5AX7o1
+KqRndaJrEjQGBzyFBBbpMB8GA1UdIwQYMBaAFI5AX7o1KqRndaJrEjQGBzyFBBbp
+MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDRwAwRAIgKh7zZsnJj/y0UYSB
+YTdhqXMpQibW8p1AUnECsMcADWICIBXmv1bvWqYVcVqBLUPoZWGauqe9WMp0fWAi
+nu+pCl1E
+-----END CERTIFICATE-----
+";
