@@ -63,7 +63,7 @@ impl DeletionPolicy {
 /// The size of a volume for which [`Storage`] names none.
 pub const DEFAULT_SIZE: &str = "1Gi";
 
-/// The volume. What can be asked of one that exists is in [`claims`](crate::claims).
+/// The volume. What can be asked of one that exists is in [`claims`].
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {

@@ -104,7 +104,7 @@ async fn a_process_that_hangs_is_restarted() {
     .await;
 }
 
-/// Where the note `key` is on a volume: the newest tree has it, see `app/tree.rs`.
+/// Where the note `key` is on a volume: the newest tree has it, see `disk/records.rs` of the kit.
 fn note_file(volume: &Path, key: &str) -> PathBuf {
     let format = fs::read_to_string(volume.join("FORMAT")).unwrap();
     let tree = format.split_whitespace().nth(1).unwrap();
