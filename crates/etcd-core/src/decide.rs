@@ -1,25 +1,18 @@
 //! Decide: from the picture and the time to a plan. The rules, in their order; the first that has something to do is the one.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
-use etcd_types::{EtcdClusterStatus, ExistingVolumes, Medium, OperationKind, VolumePolicy};
-use jiff::{SignedDuration, Timestamp};
+use etcd_types::{EtcdClusterStatus, Medium, OperationKind, VolumePolicy};
+use jiff::Timestamp;
 
 use crate::{
-    Claim, ClaimState, ClaimWish, ClusterId, Latch, MemberWish, Objects, Picture, Plan, Refusal, Serial,
-    Stage, Start, Step, Version,
+    Claim, ClaimState, Objects, Picture, Plan, Refusal, Serial, Version, adopt,
     case::{self, Case, Seen},
-    conditions, data, finish, found, hand_over,
+    clean_up, conditions, data, finish, found, hand_over,
     identity::{self, Identity},
-    join, leave, phase,
-    quorum::quorum,
-    repair, report, restore, roll,
+    join, leave, objects, phase, repair, report, restore, roll,
     rule::{Deed, Verdict},
     validate::{self, Running},
-    volumes,
 };
 
 type Rule = fn(&Case<'_>) -> Verdict;
@@ -38,23 +31,28 @@ const RESTORING: &[Rule] = &[restore::go];
 
 /// Otherwise. Who has left goes; what is broken is mended; what has begun is finished; then what is asked for.
 const RULES: &[Rule] = &[
+    // Who is no member any more is stopped, and a learner that nobody wants is no member.
     leave::leftovers,
     leave::unwanted_learner,
+    // A user's correction of what is down goes before everything that waits for health.
     roll::revert,
     repair::repair,
+    // What has begun.
     restore::go,
     found::finish,
     join::promote,
     join::wait,
+    // What is asked for: the size, then settings, then the version.
     leave::shrink,
     join::grow,
     roll::cancel_downgrade,
     roll::configure,
     roll::upgrade,
     finish::finish,
+    // What can wait until all of that is done.
     hand_over::hand_over,
     restore::tidy,
-    clean_up,
+    clean_up::clean_up,
 ];
 
 /// What to do for the cluster of this picture, now.
@@ -65,7 +63,7 @@ pub fn decide(picture: &Picture, exactly: Timestamp) -> Plan {
     if identity.cluster_id.is_none() {
         identity::discover(&mut identity, picture);
     }
-    let adopted = adopt(picture, &mut identity, &mut refusals);
+    let adopted = adopt::adopt(picture, &mut identity, &mut refusals);
     let judged = validate::judge(&picture.spec, &running(picture, &identity, &adopted, now));
     refusals.extend(judged.refusals);
     let mut wanted = judged.wanted.filter(|_| adopted.is_ok());
@@ -96,7 +94,7 @@ pub fn decide(picture: &Picture, exactly: Timestamp) -> Plan {
         return plan(&case, None, outcome, refusals, hold);
     }
     let outcome = judge(&case);
-    let objects = objects(&case, &outcome, &adopted.unwrap_or_default());
+    let objects = objects::objects(&case, &outcome, &adopted.unwrap_or_default());
     plan(&case, Some(objects), outcome, refusals, hold)
 }
 
@@ -134,7 +132,7 @@ fn judge(case: &Case<'_>) -> Outcome {
     Outcome { deed: None, acts: false, wake }
 }
 
-fn earlier(wake: &mut Option<(Duration, String)>, other: (Duration, String)) {
+pub(crate) fn earlier(wake: &mut Option<(Duration, String)>, other: (Duration, String)) {
     if wake.as_ref().is_none_or(|(known, _)| other.0 < *known) {
         *wake = Some(other);
     }
@@ -175,11 +173,7 @@ fn unbegun(picture: &Picture, identity: &Identity, refusals: Vec<Refusal>, hold:
 /// The object is being deleted. Kubernetes removes what it owns; the claims are ours to judge.
 fn ending(picture: &Picture, identity: &Identity) -> Plan {
     let consent = picture.spec.deletion_policy.volumes == VolumePolicy::Delete;
-    let doomed = picture.members.iter().filter_map(|(serial, member)| {
-        let claim = member.claim.as_ref().filter(|claim| claim.ours && !claim.deleting)?;
-        Some(delete_claim(*serial, claim, "the EtcdCluster is deleted, and its policy is to delete volumes"))
-    });
-    let step = doomed.into_iter().next().filter(|_| consent);
+    let step = clean_up::doomed(picture);
     let message = match &step {
         Some(step) => step.to_string(),
         None if consent => "its volumes go with it".to_owned(),
@@ -203,48 +197,6 @@ fn ending(picture: &Picture, identity: &Identity) -> Plan {
         events: Vec::new(),
         refusals: Vec::new(),
         wake: None,
-    }
-}
-
-/// Claims of an earlier cluster of this name: the cluster goes on with their data, unless the user says otherwise.
-fn adopt<'a>(
-    picture: &'a Picture,
-    identity: &mut Identity,
-    refusals: &mut Vec<Refusal>,
-) -> Result<BTreeMap<Serial, &'a Claim>, ()> {
-    let latched = identity.cluster_id.is_some();
-    let ignored = picture.spec.bootstrap.existing_volumes == ExistingVolumes::Ignore;
-    // Somebody is founding already: what lies around is not asked any more.
-    if (ignored || !identity.founders.is_empty()) && !latched {
-        return Ok(BTreeMap::new());
-    }
-    let usable = |claim: &&Claim| claim.ours && !claim.deleting && claim.state == ClaimState::Member;
-    let found: BTreeMap<Serial, &Claim> = picture
-        .earlier
-        .iter()
-        .map(|(serial, claim)| (*serial, claim))
-        .filter(|(_, claim)| usable(claim) && claim.cluster_id.is_some())
-        .filter(|(_, claim)| !latched || claim.cluster_id == identity.cluster_id)
-        .collect();
-    let ids: BTreeSet<ClusterId> = found.values().filter_map(|claim| claim.cluster_id).collect();
-    let ids: Vec<ClusterId> = ids.into_iter().collect();
-    match ids.as_slice() {
-        [] => Ok(found),
-        [id] => {
-            if !latched {
-                identity.founders = found.keys().copied().collect();
-            }
-            identity.cluster_id = Some(*id);
-            Ok(found)
-        }
-        several => {
-            let several = several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let why = format!(
-                "volumes of several clusters of this name were left behind ({several}): delete the claims that are not wanted, or set Ignore"
-            );
-            refusals.push(Refusal { field: "spec.bootstrap.existingVolumes", why });
-            Err(())
-        }
     }
 }
 
@@ -282,175 +234,4 @@ fn running<'a>(
     let own = own.filter_map(|seen| seen.objects.claim.as_ref()).filter(in_use);
     let claims = own.chain(adopted.iter().flat_map(|claims| claims.values().copied())).collect();
     Running { versions, template, target, begun, size, claims }
-}
-
-/// What must be there.
-fn objects(case: &Case<'_>, outcome: &Outcome, adopted: &BTreeMap<Serial, &Claim>) -> Objects {
-    let proposed = outcome.deed.as_ref();
-    let deed = proposed.filter(|_| outcome.acts);
-    let founding = case.identity.cluster_id.is_none();
-    let members = match founding {
-        _ if !restore::may_start_members(case) => Vec::new(),
-        true => founders(case),
-        false => members(case, deed, adopted),
-    };
-    let listed = case.picture.etcd.members.as_ref().map_or(members.len(), Vec::len);
-    Objects {
-        latch: latch(case, proposed),
-        wanted: case.wanted.clone(),
-        claims: if case.wanted.storage.medium == Medium::Memory {
-            Vec::new()
-        } else {
-            claims(case, &members, adopted)
-        },
-        members,
-        min_available: (listed > 1).then(|| u32::try_from(quorum(listed)).unwrap_or(u32::MAX)),
-        seed: restore::seed(case),
-        replay: restore::replay_wish(case),
-        closed: restore::is_closed(case),
-    }
-}
-
-/// What is to be remembered from now on.
-fn latch(case: &Case<'_>, proposed: Option<&Deed>) -> Latch {
-    let latch = Latch { latest_serial: report::latest_serial(case, proposed), ..case.identity.latch() };
-    restore::turn(case, latch)
-}
-
-/// The founders, once it is on record who they are, and nobody of an earlier attempt is left.
-fn founders(case: &Case<'_>) -> Vec<MemberWish> {
-    let founders = &case.identity.founders;
-    let on_record = case.picture.latch.as_ref().is_some_and(|latch| latch.founders == *founders);
-    let left = case.members.values().any(|seen| {
-        !founders.contains(&seen.serial)
-            && (seen.objects.stateful_set.is_some() || seen.objects.pod.is_some())
-    });
-    let certified = case.picture.certificates.problems.is_empty();
-    let (version, start) = match &case.identity.record {
-        Some(record) if record.stage == Stage::Starting => (Some(record.version), Start::Started),
-        record if restore::recovers(case.picture, record.as_ref()) => (None, Start::Started),
-        _ => (case.joining_version(), identity::founding(&case.names, founders)),
-    };
-    let Some(version) = version.filter(|_| on_record && !left && certified) else {
-        return Vec::new();
-    };
-    let wish = |serial: &Serial| MemberWish {
-        serial: *serial,
-        template: case.wanted.template(version, start.clone()),
-        voter: true,
-    };
-    founders.iter().map(wish).collect()
-}
-
-fn members(case: &Case<'_>, deed: Option<&Deed>, adopted: &BTreeMap<Serial, &Claim>) -> Vec<MemberWish> {
-    let turn = deed.and_then(|deed| deed.template.as_ref());
-    let wish = |seen: &Seen<'_>| {
-        let mine = turn.filter(|(serial, _)| *serial == seen.serial).map(|(_, template)| template.clone());
-        let template = mine.or_else(|| roll::settled(case, seen))?;
-        let voter = seen.listed.is_none_or(|listed| !listed.learner);
-        Some(MemberWish { serial: seen.serial, template, voter })
-    };
-    let known = case.members.values().filter(|seen| seen.is_member(case)).filter_map(wish);
-    let back = adopted.iter().filter(|(serial, _)| !case.members.contains_key(serial)).filter_map(
-        |(serial, claim)| {
-            let version = data::of_adopted(claim, adopted)
-                .or_else(|| case.wanted.version.map(|(version, _)| version))?;
-            let template = case.wanted.template(version, Start::Started);
-            Some(MemberWish { serial: *serial, template, voter: true })
-        },
-    );
-    known.chain(back).collect()
-}
-
-fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &Claim>) -> Vec<ClaimWish> {
-    let founding = case.identity.cluster_id.is_none();
-    let of_member = |wish: &MemberWish| {
-        let seen = case.members.get(&wish.serial);
-        // A claim comes before its StatefulSet. One that is missing afterwards was lost, and may have held a vote.
-        let first = seen.is_none_or(|seen| seen.objects.stateful_set.is_none());
-        let newcomer = seen.is_some_and(|seen| seen.listed.is_some() && !seen.has_started());
-        let voter = seen.is_none_or(|seen| seen.listed.is_none_or(|listed| !listed.learner));
-        let adopted = adopted.get(&wish.serial).copied();
-        let ran = seen.and_then(|seen| seen.ran).or_else(|| adopted?.version);
-        ClaimWish {
-            serial: wish.serial,
-            // What was brought to a seed is not there a second time.
-            create: (founding && first && wish.template.start != Start::Started)
-                || (newcomer && (first || !voter)),
-            detached: None,
-            cluster_id: case.identity.cluster_id,
-            version: ran,
-            started: Some(data::to_remember(seen, adopted, wish.template.version)),
-            resize: seen
-                .and_then(|seen| seen.objects.claim.as_ref())
-                .and_then(|claim| volumes::resize(claim, &case.wanted.storage)),
-            seed: None,
-        }
-    };
-    let left = case.members.values().filter(|seen| {
-        let ours =
-            seen.objects.claim.as_ref().filter(|claim| claim.ours && claim.state == ClaimState::Member);
-        let gone = if founding {
-            !case.identity.founders.contains(&seen.serial)
-        } else {
-            case.has_list() && seen.listed.is_none()
-        };
-        ours.is_some() && gone
-    });
-    let of_left = left.map(|seen| ClaimWish {
-        serial: seen.serial,
-        create: false,
-        detached: Some(case.now),
-        cluster_id: seen
-            .objects
-            .claim
-            .as_ref()
-            .and_then(|claim| claim.cluster_id)
-            .or(case.identity.cluster_id),
-        version: seen.ran,
-        started: seen.objects.claim.as_ref().and_then(|claim| claim.started),
-        resize: None,
-        seed: None,
-    });
-    members.iter().map(of_member).chain(of_left).chain(restore::claims(case)).collect()
-}
-
-/// Volumes of members that left, where the user agreed to lose them, after the time that they are kept.
-fn clean_up(case: &Case<'_>) -> Verdict {
-    if case.wanted.volumes != VolumePolicy::Delete {
-        return Verdict::Pass;
-    }
-    let keep =
-        SignedDuration::try_from(case.wanted.remediation.keep_old_volume).unwrap_or(SignedDuration::MAX);
-    let mut next: Option<(Duration, String)> = None;
-    for seen in case.members.values().filter(|seen| seen.listed.is_none()) {
-        let unused = seen.objects.stateful_set.is_none() && seen.objects.pod.is_none();
-        let Some(claim) = seen.objects.claim.as_ref().filter(|claim| claim.ours && !claim.deleting && unused)
-        else {
-            continue;
-        };
-        let ClaimState::Detached { since } = claim.state else { continue };
-        let left = keep - case.now.duration_since(since);
-        if let Ok(left) = Duration::try_from(left)
-            && !left.is_zero()
-        {
-            earlier(
-                &mut next,
-                (left, format!("the old volume of {} is deleted then", case.name(seen.serial))),
-            );
-            continue;
-        }
-        let deed =
-            Deed::new(OperationKind::CleanUp, case.name(seen.serial), "DeletingVolume").about(seen.serial);
-        return Verdict::Do(deed.step(delete_claim(
-            seen.serial,
-            claim,
-            "its member has left, and its policy is to delete volumes",
-        )));
-    }
-    next.map_or(Verdict::Pass, |(after, what)| Verdict::Later(after, what))
-}
-
-fn delete_claim(serial: Serial, claim: &Claim, why: &str) -> Step {
-    Step::DeleteClaim { serial, uid: claim.uid.clone(), why: why.to_owned() }
 }

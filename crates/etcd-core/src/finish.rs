@@ -7,7 +7,7 @@ use crate::{
     Version,
     case::{Case, Health, Seen},
     cause::Remedy,
-    roll,
+    join, roll,
     rule::{Deed, LOOK, Verdict},
     text::members,
 };
@@ -70,6 +70,9 @@ fn wait(case: &Case<'_>, known: &Operation, away: &Seen<'_>) -> Verdict {
     match &away.health {
         _ if !comes => Verdict::Pass,
         Health::Unseen(_) => Verdict::Do(deed.look_again(LOOK, "whether it is reached")),
+        Health::Down(_) if join::has_greeted(away) => {
+            Verdict::Do(deed.look_again(LOOK, "whether it answers clients"))
+        }
         _ => Verdict::Do(deed),
     }
 }

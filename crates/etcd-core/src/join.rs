@@ -7,7 +7,7 @@ use std::time::Duration;
 use etcd_types::OperationKind;
 
 use crate::{
-    Serial, Step,
+    Pod, Serial, Start, Step,
     case::{Case, Health, Seen},
     quorum::{SETTLE, quorum},
     restore,
@@ -26,20 +26,40 @@ const NEARLY: Duration = SETTLE.saturating_sub(Duration::from_millis(1500));
 /// The step in which a number is on record, and etcd may not have heard of it yet.
 const ADDING: &str = "Adding";
 
-/// A learner that answers is promoted; whether it has caught up, the leader says.
+/// A learner that answers is promoted, and so is one that has greeted the others; whether it has caught up, the leader says.
 pub(crate) fn promote(case: &Case<'_>) -> Verdict {
-    let Some(learner) = case.learner().filter(|learner| learner.health == Health::Learning) else {
-        return Verdict::Pass;
+    let Some(learner) = case.learner() else { return Verdict::Pass };
+    let (serving, needed) = (case.voters.serving(), quorum(case.voters.0.len() + 1));
+    let enough = match learner.health {
+        Health::Learning => serving + 1 >= needed,
+        // Nobody has seen it answer: those who serve must be a quorum without it.
+        _ if has_greeted(learner) && serving >= needed => true,
+        _ => return Verdict::Pass,
     };
     let deed = deed(case, "Promoting").about(learner.serial).saying(progress(case, learner));
     let deed = deed.look_again(PROMOTE_AGAIN, "whether the learner has caught up");
-    let enough = case.voters.serving() + 1 >= quorum(case.voters.0.len() + 1);
     match case.leader.filter(|_| enough) {
         Some(leader) => {
             Verdict::Do(deed.step(Step::Promote { serial: learner.serial, id: learner.id(), leader }))
         }
         None => Verdict::Do(deed),
     }
+}
+
+/// Whether it has told the others its name, since it started for the first time, and runs.
+///
+/// From 3.6 on, whose leader sends a snapshot to a new member, the greeting may be in that snapshot already. Then the member waits for it in
+/// vain for as long as a request may take, 7 s, and opens its port for clients only then. Nothing is wrong with it meanwhile: it
+/// votes as well as any other, and its pod is not called ready before it answers ([`MemberWish::serves`](crate::MemberWish)). Source:
+/// `publishV3` and `applyAll` in server/etcdserver/server.go, `ReqTimeout` in server/config/config.go.
+pub(crate) fn has_greeted(seen: &Seen<'_>) -> bool {
+    let first = |pod: &Pod| {
+        pod.running
+            && !pod.deleting
+            && pod.restarts == 0
+            && pod.start.as_ref().is_some_and(|start| *start != Start::Started.fingerprint())
+    };
+    seen.has_started() && seen.objects.pod.as_ref().is_some_and(first)
 }
 
 /// A learner that does not answer yet is waited for. `repair.rs` comes first, and knows when waiting is no use.
@@ -52,7 +72,9 @@ pub(crate) fn wait(case: &Case<'_>) -> Verdict {
     };
     let deed = deed(case, "Starting").about(learner.serial);
     let deed = deed.saying(format!("{} {why}; then it catches up, and votes", case.name(learner.serial)));
-    Verdict::Do(deed.look_again(LOOK, "whether the new member answers"))
+    let runs = learner.objects.pod.as_ref().is_some_and(|pod| pod.running);
+    let soon = if runs { PROMOTE_AGAIN } else { LOOK };
+    Verdict::Do(deed.look_again(soon, "whether the new member answers"))
 }
 
 /// Fewer voters than wanted: one more.

@@ -13,6 +13,7 @@
 //! | `version.rs`, `flags.rs` | etcd's versions and flags, as tables |
 //! | `validate.rs` | what can be carried out; what is refused, by field |
 //! | `decide.rs`, `rule.rs` | the rules in their order; what a rule says, and how that becomes an operation on record |
+//! | `objects.rs` | what must be there, whatever is being done |
 //! | `case.rs`, `cause.rs` | who is a member, who serves; why somebody does not, and what helps |
 //! | `quorum.rs` | may this member go down, may that one leave? |
 //! | `data.rs` | which version's data a member may have, seen or not |
@@ -20,7 +21,7 @@
 //! | `restore.rs`, `record.rs` | data from a backup: into a new cluster, or in place; how far that is |
 //! | `repair.rs`, `roll.rs`, `hand_over.rs` | restart and replace; other settings, other versions, and back; another leader, on request |
 //! | `beforehand.rs`, `finish.rs` | the backup before another version; when an operation is over |
-//! | `volumes.rs` | which claims grow; what of `spec.storage` is refused |
+//! | `volumes.rs`, `adopt.rs`, `clean_up.rs` | which claims grow, what of `spec.storage` is refused; which are taken back, which are deleted |
 //! | `report.rs`, `phase.rs`, `conditions.rs` | what people read |
 //! | `names.rs`, `ids.rs`, `template.rs` | what things are called; what a member's pod is made from |
 //!
@@ -28,9 +29,11 @@
 //! rendered only while no cluster ID is known anywhere; no claim is deleted without consent; no membership step without a live
 //! member list of the latched cluster; a reverted spec is always acted on.
 
+mod adopt;
 mod beforehand;
 mod case;
 mod cause;
+mod clean_up;
 pub mod conditions;
 mod data;
 mod decide;
@@ -43,6 +46,7 @@ mod ids;
 mod join;
 mod leave;
 mod names;
+mod objects;
 mod phase;
 mod picture;
 mod plan;

@@ -99,8 +99,10 @@ pub struct MemberWish {
     pub serial: Serial,
     /// What its pod is made from.
     pub template: Template,
-    /// Whether it votes: the pod's label that the PodDisruptionBudget selects by. (Readiness keeps a learner out of the Service.)
+    /// Whether it votes.
     pub voter: bool,
+    /// Whether it answers clients: then a pod that waited for that may be called ready.
+    pub serves: bool,
 }
 
 /// A claim that must exist, or must say what it is.
@@ -329,7 +331,7 @@ impl fmt::Display for Step {
 
 impl fmt::Display for MemberWish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { serial, template, voter } = self;
+        let Self { serial, template, voter, serves: _ } = self;
         let role = if *voter { "" } else { ", learner" };
         write!(f, "member {serial}: {} {}{role}", template.version, template.start)
     }

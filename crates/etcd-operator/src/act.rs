@@ -7,16 +7,24 @@ mod step;
 
 use std::fmt::Debug;
 
-use etcd_core::{ClaimWish, MemberWish, Objects, Plan};
+use etcd_core::{ClaimWish, MemberWish, Objects, Plan, Serial};
 use etcd_types::{EtcdCluster, Storage};
 use futures::future::{try_join_all, try_join5};
 use k8s_openapi::{
     NamespaceResourceScope,
-    api::{apps::v1::StatefulSet, core::v1::PersistentVolumeClaim},
+    api::{
+        apps::v1::StatefulSet,
+        core::v1::{PersistentVolumeClaim, Pod},
+    },
+    apimachinery::pkg::apis::meta::v1::Time,
 };
-use kit::{Context, Error, Key, KindId, Result};
-use kube::{Api, Resource, ResourceExt as _};
+use kit::{Context, Error, Key, KindId, Result, Row as _};
+use kube::{
+    Api, Resource, ResourceExt as _,
+    api::{Patch, PatchParams},
+};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::json;
 
 pub(crate) use step::Took;
 
@@ -105,6 +113,8 @@ async fn ensure_objects(
     try_join_all(claims.map(async |wish| ensure_claim(cx, world, &wish, storage).await)).await?;
     restore_jobs(cx, world, objects, &around.image).await?;
     let sets = try_join_all(objects.members.iter().map(|wish| ensure_member(cx, world, wish))).await?;
+    let serving = objects.members.iter().filter(|wish| wish.serves);
+    try_join_all(serving.map(|wish| let_in(cx, world, wish.serial))).await?;
     Ok(sets.into_iter().flatten().collect())
 }
 
@@ -167,6 +177,21 @@ async fn ensure_member(cx: &Context, world: &World, wish: &MemberWish) -> Result
     let live = world.live.stateful_sets.get(&wish.serial);
     let wanted = build::stateful_set(&world.cluster, wish.serial, &wish.template);
     ensure(cx, &wanted, live.map(|live| &**live)).await
+}
+
+/// Says of a pod that waits for it that its member answers. One that is gone or changed meanwhile is looked at again.
+async fn let_in(cx: &Context, world: &World, serial: Serial) -> Result<()> {
+    let Some(pod) = world.live.pods.get(&serial).filter(|pod| pod.seen.gated) else { return Ok(()) };
+    let key = pod.key();
+    let condition = json!({"type": names::SERVES, "status": "True", "lastTransitionTime": Time(cx.now())});
+    let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [condition]}});
+    let pods: Api<Pod> = Api::namespaced(cx.client(), key.namespace());
+    match pods.patch_status(key.name(), &PatchParams::default(), &Patch::Strategic(patch)).await {
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        answer => answer
+            .map(drop)
+            .map_err(|error| Error::api("write the status of", KindId::of::<Pod>(), key, error)),
+    }
 }
 
 /// Kinds that live in namespaces.

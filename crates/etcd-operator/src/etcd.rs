@@ -100,6 +100,7 @@ struct Kept {
     line: watch::Receiver<Line>,
     try_now: Arc<Notify>,
     tardy: Tardy,
+    met: Met,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -130,10 +131,12 @@ impl Connections {
 
     /// How a member that is kept is reached now. One that is down is tried again at once, and the cluster is due if it is up.
     pub(crate) async fn look(&self, cluster: &Key, url: &str) -> Result<Reached, EtcdError> {
-        let Some((mut line, try_now, tardy)) = self.line(cluster, url) else {
+        let Some((mut line, try_now, tardy, met)) = self.line(cluster, url) else {
             return Err(EtcdError::Unreachable("it is not dialed".to_owned()));
         };
-        let tried = timeout(DEADLINE, line.wait_for(|line| !matches!(line, Line::Dialing))).await;
+        // Whoever has just come may keep us waiting for long, and is heard of as soon as it answers.
+        let patience = if met == Met::Coming { IMPATIENCE } else { DEADLINE };
+        let tried = timeout(patience, line.wait_for(|line| !matches!(line, Line::Dialing))).await;
         match tried {
             Ok(Ok(line)) => match &*line {
                 Line::Up(endpoint, since) => Ok(Reached {
@@ -145,16 +148,16 @@ impl Connections {
                     try_now.notify_one();
                     Err(error.clone())
                 }
-                Line::Dialing => Err(EtcdError::Deadline(DEADLINE)),
+                Line::Dialing => Err(EtcdError::Deadline(patience)),
             },
-            Ok(Err(_)) | Err(_) => Err(EtcdError::Deadline(DEADLINE)),
+            Ok(Err(_)) | Err(_) => Err(EtcdError::Deadline(patience)),
         }
     }
 
-    fn line(&self, cluster: &Key, url: &str) -> Option<(watch::Receiver<Line>, Arc<Notify>, Tardy)> {
+    fn line(&self, cluster: &Key, url: &str) -> Option<(watch::Receiver<Line>, Arc<Notify>, Tardy, Met)> {
         let clusters = self.clusters.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = clusters.get(cluster)?.get(url)?;
-        Some((kept.line.clone(), kept.try_now.clone(), kept.tardy.clone()))
+        Some((kept.line.clone(), kept.try_now.clone(), kept.tardy.clone(), kept.met))
     }
 
     fn start(&self, cluster: Key, url: String, tls: Option<Tls>, met: Met) -> Kept {
@@ -175,6 +178,7 @@ impl Connections {
             line,
             try_now,
             tardy: Tardy::default(),
+            met,
             _task: AbortOnDropHandle::new(tokio::spawn(keeper.run())),
         }
     }

@@ -103,6 +103,8 @@ pub(crate) struct MemberPod {
     pub(crate) node: Option<String>,
     pub(crate) template: Option<String>,
     pub(crate) start: Option<String>,
+    /// Whether it waits for us to say that it serves.
+    pub(crate) gated: bool,
 }
 
 impl Look for MemberPod {
@@ -132,8 +134,14 @@ impl Look for MemberPod {
             node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()),
             template: annotation(names::TEMPLATE),
             start: annotation(names::START),
+            gated: is_gated(pod) && condition(names::SERVES).is_none_or(|it| it.status != "True"),
         }
     }
+}
+
+fn is_gated(pod: &Pod) -> bool {
+    let gates = pod.spec.iter().flat_map(|spec| spec.readiness_gates.iter().flatten());
+    gates.into_iter().any(|gate| gate.condition_type == names::SERVES)
 }
 
 fn last_exit(container: &ContainerStatus) -> Option<Exit> {

@@ -22,6 +22,8 @@ pub(crate) const OWN_ANNOTATIONS: &str = "etcd.capstan.dev/";
 pub(crate) const TEMPLATE: &str = "etcd.capstan.dev/template";
 /// On pods: the fingerprint of how they come into the cluster.
 pub(crate) const START: &str = "etcd.capstan.dev/start";
+/// A condition of pods, and a readiness gate of those that join: the member was seen to answer clients.
+pub(crate) const SERVES: &str = "etcd.capstan.dev/serves";
 /// On claims and pods: the UID of the EtcdCluster that they belong to.
 pub(crate) const CLUSTER_UID: &str = "etcd.capstan.dev/cluster-uid";
 /// On claims: etcd's ID of the cluster whose data they hold; none before the cluster existed.

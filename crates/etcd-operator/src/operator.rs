@@ -256,6 +256,7 @@ impl Reconciler for EtcdClusters {
             Access::apply::<StatefulSet>(),
             Access::prune::<StatefulSet>(),
             Access::prune::<Glimpse<MemberPod>>(),
+            Access::status::<Glimpse<MemberPod>>(),
             Access::apply::<PodDisruptionBudget>(),
             Access::prune::<PodDisruptionBudget>(),
             Access::apply::<NetworkPolicy>(),

@@ -111,6 +111,42 @@ fn a_new_member_is_waited_for_only_where_those_before_it_are_too_few_to_add_the_
     }
 }
 
+/// A model that grows, until a learner has greeted the others; then that one does not answer.
+fn greeted_and_silent(size: i32) -> Model {
+    let mut model = Model::running(size, "3.6.16");
+    model.pass(60);
+    model.edit(|spec| spec.size = size + 2);
+    let learner = u64::try_from(size).unwrap() + 1;
+    while !model.etcd.has_started(Serial(learner)) {
+        model.reconcile();
+        model.live();
+    }
+    model.hang(learner);
+    model
+}
+
+#[test]
+fn who_has_greeted_votes_before_it_answers() {
+    let mut model = greeted_and_silent(3);
+    while model.etcd.voters().len() < 5 {
+        model.reconcile();
+        model.live();
+    }
+    assert!(model.status.ready_members < Some(5), "nobody says that it serves");
+}
+
+#[test]
+fn who_is_needed_for_the_quorum_answers_before_it_votes() {
+    let mut model = greeted_and_silent(1);
+    for _ in 0..20 {
+        model.reconcile();
+        model.live();
+    }
+    assert_eq!(model.members(), [1]);
+    assert!(model.settle(), "it is restarted, and answers");
+    assert_eq!(model.members(), [1, 2, 3]);
+}
+
 #[test]
 fn a_size_that_changes_on_the_way_is_followed() {
     let mut model = Model::running(3, "3.6.16");

@@ -5,9 +5,8 @@
 
 use etcd_core::ClaimWish;
 use etcd_types::{EtcdCluster, Storage};
-use k8s_openapi::api::core::v1::{
-    PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
-};
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use kit::parts;
 use kube::ResourceExt as _;
 
 use crate::names;
@@ -38,17 +37,6 @@ pub(crate) fn claim(
         Some(spec) => spec.storage_class_name.clone(),
         None => storage.storage_class_name.clone(),
     };
-    PersistentVolumeClaim {
-        metadata,
-        spec: Some(PersistentVolumeClaimSpec {
-            access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
-            storage_class_name: class,
-            resources: Some(VolumeResourceRequirements {
-                requests: Some([("storage".to_owned(), size.unwrap_or_else(|| storage.size.clone()))].into()),
-                limits: None,
-            }),
-            ..PersistentVolumeClaimSpec::default()
-        }),
-        status: None,
-    }
+    let size = size.unwrap_or_else(|| storage.size.clone());
+    parts::claim(metadata, parts::words(["ReadWriteOnce"]), class, size)
 }

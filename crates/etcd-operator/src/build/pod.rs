@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use etcd_core::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT, Serial, Template};
+use etcd_core::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT, Serial, Start, Template};
 use etcd_types::{Medium, PodOptions, TlsMode};
 use k8s_openapi::{
     api::core::v1::{
-        Affinity, Container, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, PodAntiAffinity,
-        PodSpec, PodTemplateSpec, Probe, SecretVolumeSource, TopologySpreadConstraint, Volume,
+        Affinity, Container, EmptyDirVolumeSource, PodAntiAffinity, PodReadinessGate, PodSpec,
+        PodTemplateSpec, Probe, SecretVolumeSource, TopologySpreadConstraint, Volume,
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
@@ -49,9 +49,17 @@ fn pod(names: &Names<'_>, serial: Serial, template: &Template, container: Contai
     PodSpec {
         termination_grace_period_seconds: Some(GRACE),
         containers: vec![container],
+        readiness_gates: gates(&template.start),
         volumes: Some(volumes(names, serial, template)),
         ..placement(names, &template.pod)
     }
+}
+
+/// etcd's own probe does not know whether the port for clients is open. A member that joins may vote for seconds before it is
+/// (`join.rs` in etcd-core), so its first pod is ready only when we have seen it answer; those after it need nobody for that.
+fn gates(start: &Start) -> Option<Vec<PodReadinessGate>> {
+    matches!(start, Start::Join { .. })
+        .then(|| vec![PodReadinessGate { condition_type: names::SERVES.to_owned() }])
 }
 
 /// Where a pod may run, and with which rights: the same for a member and for what works on its volume.
@@ -95,9 +103,7 @@ fn container(template: &Template, arguments: Vec<String>) -> Container {
         mounts.extend(certificates.map(|(name, path)| parts::mount_read_only(name, path)));
     }
     Container {
-        name: "etcd".to_owned(),
-        image: Some(template.image.clone()),
-        command: Some(vec!["etcd".to_owned()]),
+        command: Some(parts::words(["etcd"])),
         args: Some(arguments),
         env: some(template.pod.env.clone(), Vec::is_empty),
         ports: Some(
@@ -106,7 +112,6 @@ fn container(template: &Template, arguments: Vec<String>) -> Container {
                 .into(),
         ),
         resources: template.pod.resources.clone(),
-        security_context: Some(secure::restricted_container()),
         volume_mounts: Some(mounts),
         // Only a member that has started can be asked whether it lives.
         startup_probe: Some(probe("/livez", 1, 5, STARTUP)),
@@ -117,26 +122,19 @@ fn container(template: &Template, arguments: Vec<String>) -> Container {
         readiness_probe: Some(probe("/readyz", 1, 2, 3)),
         // Why it ended is in its status: etcd writes no such file itself.
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        ..Container::default()
+        ..secure::container("etcd", template.image.clone())
     }
 }
 
 fn volumes(names: &Names<'_>, serial: Serial, template: &Template) -> Vec<Volume> {
-    let mut data = Volume { name: "data".to_owned(), ..Volume::default() };
-    match template.medium {
-        Medium::PersistentVolume => {
-            let claim_name = names.member(serial);
-            data.persistent_volume_claim =
-                Some(PersistentVolumeClaimVolumeSource { claim_name, read_only: None });
-        }
+    let data = match template.medium {
+        Medium::PersistentVolume => parts::claim_volume("data", &names.member(serial)),
         Medium::Memory => {
-            data.empty_dir = Some(EmptyDirVolumeSource {
-                medium: Some("Memory".to_owned()),
-                size_limit: template.memory.clone(),
-                ..EmptyDirVolumeSource::default()
-            });
+            let (medium, size_limit) = (Some("Memory".to_owned()), template.memory.clone());
+            let memory = EmptyDirVolumeSource { medium, size_limit, ..EmptyDirVolumeSource::default() };
+            Volume { name: "data".to_owned(), empty_dir: Some(memory), ..Volume::default() }
         }
-    }
+    };
     let certificates = [("server-tls", Role::Server), ("peer-tls", Role::Peer)].into_iter();
     let certificates = certificates.filter_map(|(volume, role)| {
         let secret = SecretVolumeSource {

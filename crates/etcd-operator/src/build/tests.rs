@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::names;
 
 fn cluster(spec: Value) -> EtcdCluster {
     serde_json::from_value(json!({
@@ -363,7 +364,7 @@ fn the_services_the_budget_the_identity_and_the_account() {
 }
 
 #[test]
-fn how_a_member_comes_in_is_in_its_arguments_only() {
+fn how_a_member_comes_in_is_in_its_arguments() {
     let cluster = cluster(json!({"version": "3.5.35"}));
     let members = [("db-1", "https://a:2380"), ("db-2", "https://b:2380")];
     let members: BTreeMap<String, String> =
@@ -382,6 +383,17 @@ fn how_a_member_comes_in_is_in_its_arguments_only() {
         arguments(&started).contains(&"--experimental-peer-skip-client-san-verification=true".to_owned())
     );
     assert_eq!(template_of(&started), Some(template(&cluster, Start::Started)));
+}
+
+#[test]
+fn only_the_first_pod_of_a_member_that_joins_needs_us_to_be_ready() {
+    let cluster = cluster(json!({"version": "3.6.16"}));
+    let gates = |start: Start| set(&cluster, start).spec.template.spec.unwrap().readiness_gates;
+    let members = BTreeMap::from([("db-2".to_owned(), "https://b:2380".to_owned())]);
+    assert_eq!(gates(Start::Found { members: members.clone() }), None);
+    assert_eq!(gates(Start::Started), None);
+    let gates = gates(Start::Join { members }).unwrap();
+    assert_eq!(gates.iter().map(|gate| gate.condition_type.as_str()).collect::<Vec<_>>(), [names::SERVES]);
 }
 
 #[test]

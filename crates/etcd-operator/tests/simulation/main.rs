@@ -38,6 +38,7 @@ mod backups;
 mod campaign;
 mod crashes;
 mod ends;
+mod joining;
 mod memory;
 mod restores;
 mod rivals;

@@ -138,6 +138,7 @@ impl Kubelet {
             }
             Some(Stage::Working { since }) if turn.is_past(since, WORK) => self.ask(pod, turn),
             Some(Stage::Asked { turn: asked }) if asked != self.volumes.turn() => self.ask(pod, turn),
+            Some(Stage::Asked { .. }) if status::is_let_in(pod) => status::tell(pod, &Told::Ready, turn),
             Some(Stage::Crashed { since })
                 if turn.is_past(since, BACKOFF << status::restarts(pod).min(5)) =>
             {

@@ -71,8 +71,24 @@ pub(super) fn tell(pod: &Pod, told: &Told, turn: &mut Turn) {
     };
     let unready = unready.as_ref().map(|(reason, message)| (*reason, message.as_str()));
     set(&mut new, "ContainersReady", unready, turn);
-    set(&mut new, "Ready", unready, turn);
+    let closed = (!gates_are_open(pod)).then_some(("ReadinessGatesNotReady", "a readiness gate is not true"));
+    set(&mut new, "Ready", unready.or(closed), turn);
     turn.status(pod, &old, &new);
+}
+
+/// Whether a pod is unready only because its gates were closed, and now they are open.
+pub(super) fn is_let_in(pod: &Pod) -> bool {
+    is_true(pod, "ContainersReady") && !is_true(pod, "Ready") && gates_are_open(pod)
+}
+
+fn gates_are_open(pod: &Pod) -> bool {
+    let mut gates = pod.spec.iter().flat_map(|spec| spec.readiness_gates.iter().flatten());
+    gates.all(|gate| is_true(pod, &gate.condition_type))
+}
+
+fn is_true(pod: &Pod, kind: &str) -> bool {
+    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|condition| condition.type_ == kind && condition.status == "True")
 }
 
 fn phase(told: &Told) -> &'static str {
