@@ -122,6 +122,17 @@ async fn resize(cluster: &Cluster<'_>, size: i32) -> f32 {
     seconds(began)
 }
 
+/// How many of the two newest members waited in vain for their own greeting, 7 s, before they opened their port for clients.
+async fn waited_in_vain(cluster: &Cluster<'_>) -> usize {
+    let (mut pods, mut waited) = (cluster.pods().await, 0);
+    pods.sort_by_key(|pod| std::cmp::Reverse(damage::serial(pod)));
+    for pod in pods.iter().take(2) {
+        let log = cluster.world.kubectl(&format!("logs {}", pod.name_any())).await.unwrap();
+        waited += usize::from(log.contains("failed to publish local member to cluster through raft"));
+    }
+    waited
+}
+
 /// What there is without us.
 struct Bare {
     pod: f32,
@@ -203,10 +214,16 @@ async fn loss(cluster: &Cluster<'_>, table: &mut Table, bare: &Bare) {
 
 async fn growth(cluster: &Cluster<'_>, table: &mut Table, bare: &Bare) {
     let load = cluster.load().await;
-    let possible = format!("{:.1} s: two pods with new volumes, one after the other", 2.0 * bare.pod);
+    let possible = |waited: usize| {
+        let pods = 2.0 * bare.pod;
+        format!(
+            "{pods:.1} s: two pods with new volumes, one after the other; {waited} of 2 waited for their own greeting"
+        )
+    };
     // etcd is still careful after the member that was replaced before: that is no part of this figure.
     load.grows(SETTLED).await;
-    table.row("3 → 5", resize(cluster, 5).await, Unit::Seconds, 16.0, &possible);
+    let took = resize(cluster, 5).await;
+    table.row("3 → 5", took, Unit::Seconds, 16.0, &possible(waited_in_vain(cluster).await));
     table.row("5 → 3", resize(cluster, 3).await, Unit::Seconds, 16.0, "");
     let broken = cluster.world.cluster("broken");
     let mut wrong = spec(3, "3.6.16");
@@ -214,7 +231,9 @@ async fn growth(cluster: &Cluster<'_>, table: &mut Table, bare: &Bare) {
     broken.create(wrong).await;
     broken.until("is broken", PATIENCE, |_, status| status.replicas == Some(3)).await;
     load.grows(SETTLED).await;
-    table.row("3 → 5 beside a broken cluster", resize(cluster, 5).await, Unit::Seconds, 16.0, &possible);
+    let took = resize(cluster, 5).await;
+    let waited = waited_in_vain(cluster).await;
+    table.row("3 → 5 beside a broken cluster", took, Unit::Seconds, 16.0, &possible(waited));
     broken.delete().await;
     resize(cluster, 3).await;
     under_load(load.stop("scaled").await, "3 → 5 → 3, twice", table, bare);

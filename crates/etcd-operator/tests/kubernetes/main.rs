@@ -29,6 +29,7 @@ mod scale;
 mod tls;
 mod upgrade;
 mod with_trouble;
+mod wrong_moment;
 
 // What they share, and what they share with other operators' scenarios.
 mod cluster;
