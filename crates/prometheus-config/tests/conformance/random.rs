@@ -1,7 +1,5 @@
 //! Objects with many fields at once, drawn from the CRDs: right values, and such as a schema lets pass and Prometheus does not.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value, json};
 
 use crate::samples::{fields, schema, text};
@@ -68,26 +66,23 @@ const DURATIONS: &[&str] = &["30s", "1m", "5s", "0s", ""];
 const SECRET_KEYS: &[&str] = &["text", "text", "text", "uuid", "empty"];
 
 /// Draws the same objects in every run.
-pub(crate) struct Random {
-    state: u64,
-    schemas: BTreeMap<String, Value>,
-}
+pub(crate) struct Random(u64);
 
 impl Random {
     pub(crate) fn seeded(seed: u64) -> Self {
-        Self { state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1, schemas: BTreeMap::new() }
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
     pub(crate) fn spec(&mut self, kind: &str) -> Value {
-        let schema = self.schemas.entry(kind.to_owned()).or_insert_with(|| schema(kind)).clone();
+        let schema = schema(kind);
         let few: Vec<&String> =
-            fields(&schema).map(|(name, _)| name).filter(|name| name.ends_with(FEW)).collect();
+            fields(schema).map(|(name, _)| name).filter(|name| name.ends_with(FEW)).collect();
         let chosen = (!few.is_empty()).then(|| few[self.below(few.len())].clone());
         let mut spec = Map::new();
-        for (name, below) in fields(&schema) {
+        for (name, below) in fields(schema) {
             let wanted = match name.ends_with(FEW) {
                 true => Some(name) == chosen.as_ref(),
-                false => self.one_in(6) || required(&schema, name),
+                false => self.one_in(6) || required(schema, name),
             };
             if wanted && !PASSED_OVER.contains(&name.as_str()) {
                 spec.insert(name.clone(), self.value(name, below));
@@ -159,10 +154,10 @@ impl Random {
     }
 
     fn below(&mut self, end: usize) -> usize {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
-        usize::try_from(self.state >> 33).unwrap() % end
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % end
     }
 }
 

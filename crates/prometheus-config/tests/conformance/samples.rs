@@ -1,5 +1,7 @@
 //! Objects with every field of the CRDs, one at a time: no data from outside is needed, and a field that is added is tried.
 
+use std::sync::LazyLock;
+
 use prometheus_types::crd::{Descriptions, Versions, crds};
 use serde_json::{Map, Value, json};
 
@@ -38,12 +40,16 @@ pub(crate) fn without(round: usize) -> Vec<&'static str> {
 /// Where the field is in a list, the list's items are varied and not the list.
 const LISTS: &[&str] = &["endpoints", "podMetricsEndpoints"];
 
-/// The schema of a kind's spec.
-pub(crate) fn schema(kind: &str) -> Value {
+/// The definitions, made once: they are large.
+static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let crds = crds(Descriptions::Slim, Versions::Default).unwrap();
-    let crd = crds.iter().find(|crd| crd.spec.names.kind == kind).unwrap();
-    let crd = serde_json::to_value(crd).unwrap();
-    crd.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").unwrap().clone()
+    crds.iter().map(|crd| serde_json::to_value(crd).unwrap()).collect()
+});
+
+/// The schema of a kind's spec.
+pub(crate) fn schema(kind: &str) -> &'static Value {
+    let crd = DEFINITIONS.iter().find(|crd| crd["spec"]["names"]["kind"] == kind).unwrap();
+    crd.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").unwrap()
 }
 
 /// Fields that mean something only beside another.
@@ -61,7 +67,7 @@ fn with(field: &str, schema: &Value, without: &[&str]) -> Map<String, Value> {
 
 /// Specs of a kind, each with the required fields and one other field, whole; by that field's name.
 pub(crate) fn specs(kind: &str, without: &[&str]) -> Vec<(String, Value)> {
-    let schema = &schema(kind);
+    let schema = schema(kind);
     let mut all = Vec::new();
     for (field, below) in fields(schema).filter(|(field, _)| !without.contains(&field.as_str())) {
         if LISTS.contains(&field.as_str()) {
