@@ -18,6 +18,7 @@ mod phases;
 mod release;
 mod suite;
 mod tree;
+mod walkthrough;
 
 use std::process::ExitCode;
 

@@ -17,7 +17,7 @@ use crate::{
     clock::now,
     excerpt, image,
     lab::Timed,
-    operand_tools, tree,
+    operand_tools, release, tree, walkthrough,
 };
 
 /// The lab of the tests: not that of `make demo`, which may be in use.
@@ -110,6 +110,7 @@ const PHASES: &[Phase] = &[
     phase("real-etcd", Ground::Apart, |_| real_etcd()),
     phase("example-app", Ground::Images, example_app),
     phase("etcd", Ground::Images, etcd),
+    phase("documents", Ground::Images, |_| documents()),
     phase("demo", Ground::Images, |_| story()),
 ];
 
@@ -234,14 +235,24 @@ fn example_app(options: &Options) -> Result<()> {
     scenarios("example_app_on_kubernetes", 8, if options.whole { &[] } else { EXAMPLE_APP_SAMPLE })
 }
 
-/// Every version that is pinned is on the nodes, to be upgraded from and to.
 fn etcd(options: &Options) -> Result<()> {
+    load_etcd()?;
+    let chosen = if options.whole { &[] } else { ETCD_SAMPLE };
+    scenarios("etcd_on_kubernetes", 4, chosen)
+}
+
+/// Every version that is pinned is on the nodes, to be upgraded from and to.
+fn load_etcd() -> Result<()> {
     let progress = Timed::start();
     let versions = Operand::Etcd.versions().iter().map(|component| component.version);
     let images = versions.map(|version| lab::images::operand(Operand::Etcd, version, &progress));
-    Lab::open(LAB)?.load_images(&images.collect::<lab::Result<Vec<_>>>()?)?;
-    let chosen = if options.whole { &[] } else { ETCD_SAMPLE };
-    scenarios("etcd_on_kubernetes", 4, chosen)
+    Ok(Lab::open(LAB)?.load_images(&images.collect::<lab::Result<Vec<_>>>()?)?)
+}
+
+/// What users read, typed.
+fn documents() -> Result<()> {
+    load_etcd()?;
+    walkthrough::run(&Lab::open(LAB)?, &release::programs(&Timed::start())?)
 }
 
 /// So many at a time: they wait for Kubernetes most of the time.
