@@ -56,7 +56,11 @@ pub(super) fn alertmanager(alertmanager: &Alertmanager, assets: &Assets) -> Vec<
     let mut reading = alertmanager.clone();
     // Without a selector the Secret is passed on as it is, unread.
     reading.spec.alertmanager_config_selector.get_or_insert_with(Default::default);
-    said(provision(&Request { alertmanager: &reading, configs: &[], assets }).err())
+    let mut found = said(provision(&Request { alertmanager: &reading, configs: &[], assets }).err());
+    for (field, _) in found.iter_mut().filter(|(field, _)| !field.starts_with("spec")) {
+        *field = format!("{field} of Secret {}", users_secret_name(alertmanager));
+    }
+    found
 }
 
 fn said(invalid: impl IntoIterator<Item = Invalid>) -> Vec<Said> {

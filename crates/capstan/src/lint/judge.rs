@@ -11,17 +11,17 @@ use prometheus_rules::NameScheme;
 use prometheus_types::alertmanager_config::v1beta1;
 use prometheus_types::scrape::ScrapeClass;
 use prometheus_types::{
-    Alertmanager, AlertmanagerConfig, PodMonitor, Probe, Prometheus, PrometheusAgent, PrometheusRule, ScrapeConfig,
-    ServiceMonitor, ThanosRuler,
+    Alertmanager, AlertmanagerConfig, PodMonitor, Probe, Prometheus, PrometheusAgent, PrometheusRule,
+    ScrapeConfig, ServiceMonitor, ThanosRuler,
 };
 use rendering::Assets;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Names, alerting};
 use super::kinds::Said;
 use super::read::{Document, text};
+use super::{Names, alerting};
 
 /// What an API server stores with a workload that names no interval.
 const DEFAULT_INTERVAL: &str = "30s";

@@ -93,7 +93,9 @@ fn by_schema(object: &Value, schema: &Schema) -> Vec<Said> {
         .map(|field| (field, "is unknown and would be dropped; correct or remove it".to_owned()))
         .collect();
     schema.default(&mut object);
-    said.extend(schema.validate(&object, None).into_iter().map(|cause| (cause.field, cause.message)));
+    // An API server adds that it stopped there, without a field.
+    let causes = schema.validate(&object, None).into_iter().filter(|cause| cause.field != "<nil>");
+    said.extend(causes.map(|cause| (cause.field, cause.message)));
     if text(&object, "/metadata/name").is_empty() && text(&object, "/metadata/generateName").is_empty() {
         said.push(("metadata.name".to_owned(), "must be set".to_owned()));
     }

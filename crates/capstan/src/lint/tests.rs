@@ -136,6 +136,78 @@ metadata: {name: what}
 }
 
 #[test]
+fn what_would_not_load_is_found_without_the_secrets() {
+    check(
+        r#"
+apiVersion: monitoring.coreos.com/v1alpha1
+kind: ScrapeConfig
+metadata: {name: machines, namespace: shop}
+spec:
+  kubernetesSDConfigs:
+  - role: Pod
+    basicAuth: {username: {name: unseen, key: user}, password: {name: unseen, key: password}}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {}
+  endpoints:
+  - {port: http, tlsConfig: {ca: {secret: {name: unseen, key: ca}}}}
+  - {port: "ht(tp"}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: Probe
+metadata: {name: pages, namespace: shop}
+spec:
+  prober: {url: "prober:9115"}
+  targets: {staticConfig: {static: [example.com]}}
+  oauth2: {clientId: {secret: {name: seen, key: id}}, clientSecret: {name: unseen, key: secret}, tokenUrl: "http://t"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: seen, namespace: shop}
+stringData: {other: key}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: Prometheus
+metadata: {name: k8s, namespace: shop}
+spec:
+  remoteWrite:
+  - {url: "http://r", queueConfig: {minBackoff: 10s}}
+---
+apiVersion: monitoring.coreos.com/v1alpha1
+kind: AlertmanagerConfig
+metadata: {name: team, namespace: shop}
+spec:
+  route: {receiver: chat}
+  receivers:
+  - name: chat
+    slackConfigs: [{apiURL: {name: unseen, key: url}}]
+    webexConfigs: [{roomID: room}]
+---
+apiVersion: monitoring.coreos.com/v1
+kind: Alertmanager
+metadata: {name: main, namespace: shop}
+spec: {}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: alertmanager-main, namespace: shop}
+stringData: {alertmanager.yaml: "route: {receiver: nobody}"}
+"#,
+        expect![[r#"
+            f.yaml: ScrapeConfig shop/machines: spec.kubernetesSDConfigs[0].basicAuth: is for another API server; give apiServer, or remove it
+            f.yaml: ServiceMonitor shop/web: spec.endpoints[1].relabelings: regex: invalid regular expression "^(?s:ht(tp)$": a group is not closed
+            f.yaml: Probe shop/pages: spec.oauth2.clientId: Secret shop/seen has no key "id"; add it or correct the reference
+            f.yaml: Prometheus shop/k8s: spec.remoteWrite[0].queueConfig.maxBackoff: 5000ms is below minBackoff, which is 10000ms; raise it
+            f.yaml: AlertmanagerConfig shop/team: receivers[0].webex_configs[0].http_config.authorization: is needed: give the bot's access token
+            f.yaml: Alertmanager shop/main: route.receiver of Secret alertmanager-main: there is no receiver "nobody"
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_no_yaml_is_a_finding() {
     let found = lint("a: [", &[]);
     assert_eq!(found.len(), 1);
