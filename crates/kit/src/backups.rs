@@ -126,12 +126,12 @@ impl BackupStatus {
     #[must_use]
     pub fn seen<'a>(mut self, ended: impl IntoIterator<Item = (&'a Job, Run)>) -> Self {
         for (job, run) in ended {
-            let (Run::Succeeded(said), Some(done)) = (run, completed(job)) else { continue };
+            let (Run::Succeeded(_), Some(done)) = (&run, completed(job)) else { continue };
             // A Job may be seen to be done before its pod is. What the pod says comes later, but for a key that was given to it.
             let is_incomplete = self.bytes.is_none();
             let is_news = |last: &Time| last.0 < done || is_incomplete && last.0 == done;
             if self.last_backup_time.as_ref().is_none_or(is_news) {
-                let made: Value = said.and_then(|said| serde_json::from_str(&said).ok()).unwrap_or_default();
+                let made = run.said();
                 let given = || pods::argument(job.spec.as_ref()?.template.spec.as_ref()?, "--key");
                 self.last_backup_time = Some(Time(done));
                 self.last_backup = made.get("key").and_then(Value::as_str).or_else(given).map(str::to_owned);

@@ -18,6 +18,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kube::ResourceExt as _;
+use serde_json::Value;
 
 pub use end::{Failure, end, exit};
 
@@ -43,6 +44,14 @@ pub enum Run {
         /// What it wrote to its termination log, or else why Kubernetes gave up.
         message: String,
     },
+}
+
+impl Run {
+    /// What it said in the end, if it is done and said it as JSON.
+    pub fn said(&self) -> Value {
+        let Self::Succeeded(Some(said)) = self else { return Value::Null };
+        serde_json::from_str(said).unwrap_or_default()
+    }
 }
 
 /// How `job` stands. `pods` may hold more than its own.
@@ -158,7 +167,7 @@ fn words(end: &ContainerStateTerminated) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -215,6 +224,9 @@ mod tests {
         for (name, is, want) in cases {
             assert_eq!(is, want, "{name}");
         }
+        assert_eq!(Run::Succeeded(Some(r#"{"bytes":7}"#.to_owned())).said(), json!({"bytes": 7}));
+        assert_eq!(Run::Succeeded(Some("7 notes".to_owned())).said(), Value::Null);
+        assert_eq!(Run::Running("{}".to_owned()).said(), Value::Null);
     }
 
     #[test]

@@ -51,6 +51,11 @@ pub fn way(from: &str, to: &str) -> Result<Way, Failure> {
     find(to)?.way_from(find(from)?.format)
 }
 
+/// The release that the format of this number came with.
+pub fn first_of(format: u64) -> Option<&'static str> {
+    VERSIONS.iter().find(|known| u64::from(known.format.number()) == format).map(|first| first.version)
+}
+
 impl AppVersion {
     /// May this version take over data of `format`, and how?
     pub fn way_from(&self, format: Format) -> Result<Way, Failure> {
@@ -61,7 +66,7 @@ impl AppVersion {
                 Err(cannot(format!("set {} first, then {to}", needed.version)))
             }
             _ if format > self.format => {
-                let stay = self.first_of(format);
+                let stay = first_of(number.into()).unwrap_or(to);
                 Err(cannot(format!("stay at {stay} or a later version, or restore a backup that {to} made")))
             }
             _ if format < self.format => Ok(Way::Migrate),
@@ -78,11 +83,6 @@ impl AppVersion {
                 "the data has format {have}, and {version} reads format {reads}: run `example-app migrate --to {version}` first"
             ))),
         }
-    }
-
-    /// The release that `format` came with; this one, should nobody know.
-    pub fn first_of(&self, format: Format) -> &'static str {
-        VERSIONS.iter().find(|known| known.format == format).map_or(self.version, |first| first.version)
     }
 }
 

@@ -9,7 +9,7 @@ use k8s_openapi::api::{
     batch::v1::{CronJob, Job},
     core::v1::{PersistentVolumeClaim, Pod, Secret},
 };
-use kit::{Key, Live, Row as _, Slim, Task};
+use kit::{Key, Live, Row as _, Slim, Task, disk::Format as _, pods};
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ use super::{
     observe::{World, version_of},
 };
 use crate::{
-    ExampleApp, Operation, OperationKind, Step,
+    ExampleApp, Operation,
     app::{Format, versions},
 };
 
@@ -72,14 +72,9 @@ impl Model {
         let mut app = ExampleApp::clone(&self.world.app);
         app.status = Some(plan.status.clone());
         self.world.app = Arc::new(app);
-        match &plan.news {
+        if let Some(News::GivenUp(Operation { from: None, .. }, _)) = &plan.news {
             // Nothing was ever served from what a failed restore left in a new instance.
-            Some(News::GivenUp(Operation { from: None, .. }, _)) => self.data = None,
-            // A backup of another format, and no way back: the application itself refuses it.
-            Some(News::GivenUp(it, _)) if it.step == Step::UndoData && it.kind == OperationKind::Restore => {
-                self.data = None;
-            }
-            _ => {}
+            self.data = None;
         }
         for task in &plan.tasks {
             self.carry_out(task);
@@ -98,7 +93,7 @@ impl Model {
         assert!(!latches || !acts, "acts on a step that is not on record:\n{plan}");
         for task in &plan.tasks {
             if let Task::RunAlone(_) = task {
-                assert!(self.world.live.all::<Pod>().next().is_none(), "not alone on the volume:\n{plan}");
+                assert!(!self.world.live.all().any(pods::may_write), "not alone on the volume:\n{plan}");
             }
             if let Some(it) = task.applies::<Deployment>().filter(|it| it.spec.replicas != Some(0)) {
                 let version = versions::find(&version_of(it).unwrap()).unwrap();
@@ -158,7 +153,7 @@ impl Model {
     }
 
     fn pods(&self) -> Vec<Pod> {
-        self.world.live.all().cloned().collect()
+        self.world.serving().cloned().collect()
     }
 
     fn set_pods(&mut self, pods: Vec<Pod>) {
@@ -228,7 +223,22 @@ impl Model {
                 "completionTime": self.now.to_string(), "conditions": [{"type": end, "status": "True", "reason": format!("Exit{code}")}]
             })).unwrap();
             self.world.live.put(ended);
+            if code == 0 {
+                self.says(&job.name_any());
+            }
         }
+    }
+
+    /// The pod of a Job that is done has said which format the data has now.
+    fn says(&mut self, job: &str) {
+        let said = json!({"format": self.data.map(Format::number)}).to_string();
+        let owner =
+            json!({"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": job, "controller": true});
+        let container = json!({"name": "a", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"terminated": {"exitCode": 0, "message": said}}});
+        let pod = json!({"metadata": {"name": job, "namespace": "default", "ownerReferences": [owner]},
+            "status": {"phase": "Succeeded", "containerStatuses": [container]}});
+        self.world.live.put::<Pod>(serde_json::from_value(pod).unwrap());
     }
 
     /// What the application's commands do to the data; the exit code.

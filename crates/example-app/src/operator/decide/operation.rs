@@ -89,8 +89,9 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
 
         (Step::UndoData, Some(Run::Failed { message, .. })) => Some(stranded(world, it, &message)),
         (Step::UndoData, Some(Run::Succeeded(_))) => go(Step::UndoStart),
-        // There was nothing worth keeping.
-        (Step::UndoData, _) if build::job(world, it).is_none() => go(Step::UndoStart),
+        (Step::UndoData, _) if build::job(world, it).is_none() => {
+            Some(stranded(world, it, "nothing was kept of it"))
+        }
 
         (Step::UndoStart, _) => {
             let is_back = it.from.as_ref().is_none_or(|from| world.started(from).is_ok());
@@ -102,15 +103,13 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
 }
 
 /// No way forward was found, and none back: the application goes on with the data as it is, as the release that its format came
-/// with; the one that was asked for was not seen to serve. Better than to stay down; and the application refuses data that it
-/// cannot read.
+/// with, unless the one before reads it. Better than to stay down; and the application refuses data that it cannot read.
 fn stranded(world: &World, it: &Operation, why: &str) -> News {
-    let migrated = world.live.run(&names::job(&world.app, it, Step::Migrate));
-    let version = match (&it.from, versions::find(&it.to)) {
-        (Some(from), _) if !matches!(migrated, Some(Run::Succeeded(_))) => from,
-        (Some(from), Ok(to)) if !same_format(from, to.version) => to.first_of(to.format),
-        _ => &it.to,
-    };
+    let from = it.from.as_ref().unwrap_or(&it.to);
+    // The last Job that changed the data said which format it has.
+    let said = |step| world.live.run(&names::job(&world.app, it, step))?.said().get("format")?.as_u64();
+    let first = said(Step::Migrate).or_else(|| said(Step::Restore)).and_then(versions::first_of);
+    let version = first.filter(|first| !same_format(from, first)).unwrap_or(from);
     let failure = it.failure.as_deref().unwrap_or_default();
     let told =
         format!("{failure}; and the data from before could not be brought back: {why}. {version} goes on");

@@ -393,6 +393,31 @@ fn corrupt_data_is_restored_only_with_consent_and_not_twice_in_a_row() {
 }
 
 #[test]
+fn what_was_restored_without_asking_and_cannot_be_migrated_is_not_started_as_another_format() {
+    let mut model = Model::running(with_backup("0.0.1"));
+    model.edit(|spec| spec.app_version = "0.0.2".into());
+    assert!(model.settle());
+    model.edit(|spec| spec.remediation.restore_corrupt_volume = true);
+    model.corrupt();
+    let step = |model: &Model| model.world.status().operation.map(|it| it.step);
+    model.reconcile();
+    while step(&model) != Some(Step::Migrate) {
+        model.reconcile();
+        model.pods_follow();
+        model.jobs_end(None);
+    }
+    model.reconcile();
+    model.jobs_end(Some(64));
+    for _ in 0..4 {
+        model.reconcile();
+    }
+    let status = model.world.status();
+    assert_eq!(status.data_version.as_deref(), Some("0.0.1"), "the backup is from before the upgrade");
+    assert!(model.settle());
+    assert_eq!(model.world.status().current_version.as_deref(), Some("0.0.2"), "migrated as an upgrade is");
+}
+
+#[test]
 fn the_schedule_goes_when_no_backups_are_wanted_any_more() {
     let mut model = Model::running(with_backup("0.0.1"));
     model.edit(|spec| spec.backup.as_mut().unwrap().enabled = false);
