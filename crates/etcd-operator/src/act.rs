@@ -179,7 +179,8 @@ async fn ensure_member(cx: &Context, world: &World, wish: &MemberWish) -> Result
     ensure(cx, &wanted, live.map(|live| &**live)).await
 }
 
-/// Says of a pod that waits for it that its member answers. One that is gone or changed meanwhile is looked at again.
+/// Says of a pod that waits for it that its member answers. One of the same name that came meanwhile is looked at first: the server calls
+/// another UID invalid.
 async fn let_in(cx: &Context, world: &World, serial: Serial) -> Result<()> {
     let Some(pod) = world.live.pods.get(&serial).filter(|pod| pod.seen.gated) else { return Ok(()) };
     let key = pod.key();
@@ -187,10 +188,12 @@ async fn let_in(cx: &Context, world: &World, serial: Serial) -> Result<()> {
     let patch = json!({"metadata": {"uid": pod.uid()}, "status": {"conditions": [condition]}});
     let pods: Api<Pod> = Api::namespaced(cx.client(), key.namespace());
     match pods.patch_status(key.name(), &PatchParams::default(), &Patch::Strategic(patch)).await {
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-        answer => answer
-            .map(drop)
-            .map_err(|error| Error::api("write the status of", KindId::of::<Pod>(), key, error)),
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(kube::Error::Api(status)) if matches!(status.code, 409 | 422) => {
+            Err(Error::Stale { kind: Box::new(KindId::of::<Pod>()), key })
+        }
+        Err(error) => Err(Error::api("write the status of", KindId::of::<Pod>(), key, error)),
     }
 }
 
