@@ -1,19 +1,29 @@
 //! Restored: a new cluster from a backup, of another size and version; the data of a cluster replaced in place; backups that cannot be used; a
 //! point in time; and interruptions. With a real S3 server.
+//!
+//! | scenario | of reference/reliability.md §2.4 |
+//! |---|---|
+//! | `a_new_cluster_of_another_size_and_version_has_the_data_of_a_backup` | E41, E43 |
+//! | `the_data_of_a_cluster_is_replaced_in_place` | E42 |
+//! | `a_backup_that_cannot_be_used_is_refused_and_nothing_is_touched` | E44 |
+//! | `every_version_goes_back_to_just_before_a_mistake` | E35, E42, E45; etcd 3.5, 3.6, 3.7 |
+//! | `a_restore_that_is_given_up_leaves_the_cluster_as_it_was` | E42, E46; the store dies at two of its steps |
+//! | `a_restore_that_is_interrupted_goes_on` | E46; Job, operator and store die |
 
 use std::time::Duration;
 
-use etcd_types::{EtcdBackup, EtcdRestore, EtcdRestoreStatus, Phase, RestorePhase};
+use etcd_types::{EtcdBackup, EtcdBackupSchedule, EtcdRestore, EtcdRestoreStatus, RestorePhase};
+use futures::StreamExt as _;
 use k8s_openapi::api::{
     batch::v1::Job,
     core::v1::{Pod, Secret},
 };
-use kube::{ResourceExt as _, api::DeleteParams};
+use kube::{ResourceExt, api::DeleteParams};
 use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, Clusters as _, spec},
-    ground,
+    ground::{self, Signal},
     load::{Endpoints, Request},
     operator,
     patience::{LONG, PATIENCE, until, when},
@@ -38,6 +48,16 @@ pub(crate) async fn credentials(world: &World, name: &str, password: &str) {
     world.create_object::<Secret>(json!({"metadata": {"name": name}, "stringData": ours})).await;
 }
 
+/// The pod that has everything that is stored, in a volume that outlives its container.
+pub(crate) async fn s3(world: &World) -> Pod {
+    until("the store's pod runs", PATIENCE, async || {
+        let pods = world.list::<Pod>("app=s3").await;
+        let runs = |pod: &&Pod| kit::readiness::is_ready(*pod) && pod.metadata.deletion_timestamp.is_none();
+        pods.iter().find(runs).cloned().ok_or_else(|| format!("{} pods", pods.len()))
+    })
+    .await
+}
+
 pub(crate) fn store() -> Value {
     json!({"url": "s3://example-backup/etcd", "server": "http://s3:9000", "credentials": {"name": "store"}})
 }
@@ -58,10 +78,14 @@ pub(crate) async fn back_up(world: &World, cluster: &str, name: &str) -> EtcdBac
 }
 
 async fn restore(world: &World, name: &str, from: Value, consent: &str) {
+    restore_of(world, "db", name, from, consent).await;
+}
+
+async fn restore_of(world: &World, cluster: &str, name: &str, from: Value, consent: &str) {
     world
         .create_object::<EtcdRestore>(
             json!({"apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdRestore",
-            "metadata": {"name": name}, "spec": {"clusterName": "db", "from": from, "consent": consent}}),
+            "metadata": {"name": name}, "spec": {"clusterName": cluster, "from": from, "consent": consent}}),
         )
         .await;
 }
@@ -93,7 +117,54 @@ async fn get(cluster: &Cluster<'_>, key: &str) -> (Option<String>, i64) {
     (answer.value, answer.revision)
 }
 
-fn from_backup(size: i32, version: &str, recovery: Value) -> Value {
+/// Somebody who has seen `revision` goes on from there, as every client that watches does: told that it is gone, and nothing else.
+async fn is_told_of_compaction(cluster: &Cluster<'_>, revision: i64) {
+    let client = cluster.place().await.unwrap().dial(&cluster.leader().await).await.unwrap();
+    let mut events = client.events(revision + 1).await.unwrap();
+    let said = async {
+        while let Some(said) = events.next().await {
+            let said = said.unwrap();
+            assert!(said.events.is_empty(), "old revisions are told as if they were new: {said:?}");
+            if said.canceled {
+                return said.compact_revision;
+            }
+        }
+        panic!("the watch ended without a word")
+    };
+    let compacted = tokio::time::timeout(PATIENCE, said).await.expect("etcd says something");
+    assert!(compacted > revision, "{compacted} is above {revision}");
+}
+
+/// Backs a cluster up now, and captures what is written from then on.
+async fn capture(world: &World, cluster: &str) {
+    world
+        .create_object::<EtcdBackupSchedule>(json!({
+            "apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdBackupSchedule", "metadata": {"name": cluster},
+            "spec": {"clusterName": cluster, "schedule": "0 3 * * *", "immediate": true, "store": store(), "capture": {"flushEvery": "1s"}}}))
+        .await;
+}
+
+async fn captured(world: &World, cluster: &str, revision: i64) {
+    until(&format!("revision {revision} of {cluster} is captured"), LONG, async || {
+        let schedule = world.api::<EtcdBackupSchedule>().get(cluster).await.map_err(|it| it.to_string())?;
+        let status = json!(schedule.status);
+        let to = status.pointer("/recoverable/to/revision").and_then(Value::as_i64);
+        when(to.is_some_and(|to| to >= revision), status)
+    })
+    .await;
+}
+
+/// Waits until a restore is at one of these steps.
+async fn is_at(world: &World, name: &str, steps: &[&str]) {
+    until(&format!("the restore {name} is at {steps:?}"), LONG, async || {
+        let restore = world.api::<EtcdRestore>().get(name).await.map_err(|error| error.to_string())?;
+        let status = restore.status.unwrap_or_default();
+        when(status.step.as_deref().is_some_and(|step| steps.contains(&step)), status)
+    })
+    .await;
+}
+
+pub(crate) fn from_backup(size: i32, version: &str, recovery: Value) -> Value {
     let mut spec = spec(size, version);
     spec["bootstrap"] = json!({ "recovery": recovery });
     spec
@@ -174,17 +245,20 @@ async fn the_data_of_a_cluster_is_replaced_in_place() {
         assert_eq!(kept.as_deref(), Some("1"));
         assert_eq!(get(&cluster, "mistake").await.0, None);
         assert!(revision > seen, "{revision} is above {seen}: no client sees a revision twice");
+        is_told_of_compaction(&cluster, seen).await;
         let after = cluster.status().await;
         assert_ne!(after.cluster_id, before.cluster_id);
         assert!(claims.is_subset(&cluster.claim_names().await), "the old volumes stay");
-        let safety = world.api::<EtcdBackup>().get("back-before").await.unwrap();
-        assert_eq!(safety.status.unwrap().phase, Some(etcd_types::BackupPhase::Completed));
+        let uid = world.api::<EtcdRestore>().get("back").await.unwrap().uid().unwrap();
+        let safety = format!("back-before-{}", &uid[..8]);
+        let before = world.api::<EtcdBackup>().get(&safety).await.unwrap();
+        assert_eq!(before.status.unwrap().phase, Some(etcd_types::BackupPhase::Completed));
         cluster.members_agree().await;
         cluster.load().await.stop("a restored cluster").await.nothing_failed();
 
         // What was before is a backup away.
         let old = world.cluster("old");
-        old.create(from_backup(1, "3.6.16", json!({"backup": "back-before"}))).await;
+        old.create(from_backup(1, "3.6.16", json!({"backup": safety}))).await;
         old.is_well(1, "3.6.16", LONG).await;
         assert_eq!(get(&old, "mistake").await.0.as_deref(), Some("1"));
     })
@@ -201,9 +275,8 @@ async fn a_backup_that_cannot_be_used_is_refused_and_nothing_is_touched() {
         put(&cluster, "kept", "1").await;
         let id = back_up(world, "db", "nightly").await.status.unwrap().id.unwrap();
         // Somebody cuts the object off, or writes something else over it; the manifest stays.
-        let s3 = world.list::<Pod>("app=s3").await.remove(0);
         let directory = format!("/data/example-backup/etcd/{id}");
-        let root = ground::root_of(&s3);
+        let root = ground::root_of(&s3(world).await);
         let object = root.join(directory.trim_start_matches('/')).join("snapshot.zst");
         let whole = std::fs::read(&object).unwrap();
         let untouched = cluster.incarnations().await;
@@ -237,19 +310,26 @@ async fn a_backup_that_cannot_be_used_is_refused_and_nothing_is_touched() {
         std::fs::write(&object, &whole).unwrap();
         cluster.is_well(1, "3.6.16", PATIENCE).await;
         assert_eq!(get(&cluster, "kept").await.0.as_deref(), Some("1"));
-        // Of another cluster: only if the store is named.
+        // Of another cluster: only if the store is named; and not of a later etcd.
         let other = world.cluster("other");
-        other.run(1, "3.6.16").await;
-        back_up(world, "other", "foreign").await;
-        restore(world, "foreign", json!({"backup": "foreign"}), "db").await;
-        let failed = until_restore(world, "foreign", RestorePhase::Failed, LONG).await;
-        assert!(failed.message.as_ref().unwrap().contains("is of the cluster other"), "{failed:?}");
-        assert_eq!(cluster.incarnations().await, untouched);
+        other.run(1, "3.7.3").await;
+        let id = back_up(world, "other", "foreign").await.status.unwrap().id.unwrap();
+        let cases = [
+            ("foreign", json!({"backup": "foreign"}), "is of the cluster other"),
+            ("too-new", json!({"store": store(), "id": id}), "etcd 3.6.16 is older"),
+        ];
+        for (name, from, expected) in cases {
+            restore(world, name, from, "db").await;
+            let message = until_restore(world, name, RestorePhase::Failed, LONG).await.message.unwrap();
+            println!("    {name}: {message}");
+            assert!(message.contains(expected), "{name}: {message}");
+            assert_eq!(cluster.incarnations().await, untouched, "{name}: nobody was touched");
+        }
     })
     .await;
 }
 
-/// E46: the operator is killed at every step, and so is the Job, until it is done.
+/// E46: the operator is killed at every step, the store where it is needed, and the Job, until it is done.
 #[tokio::test]
 async fn a_restore_that_is_interrupted_goes_on() {
     trouble(async |world| {
@@ -277,6 +357,14 @@ async fn a_restore_that_is_interrupted_goes_on() {
             if step != last {
                 last = step;
                 operator::kill_one(world).await;
+                // Not at the others: nobody needs it there, and Kubernetes starts it later each time.
+                if last.as_ref().is_some_and(|step| ["Fetching", "BackingUp"].contains(&step.as_str())) {
+                    world
+                        .list::<Pod>("app=s3")
+                        .await
+                        .iter()
+                        .for_each(|pod| ground::signal(pod, Signal::KILL));
+                }
             }
             when(phase == Some(RestorePhase::Completed), restore.status)
         })
@@ -295,40 +383,84 @@ async fn a_restore_that_is_interrupted_goes_on() {
     .await;
 }
 
-/// E45: to just before the mistake, with what was captured between backups.
+/// E35, E45: to just before the mistake, with what was captured between backups; and after that it is captured again.
 #[tokio::test]
-async fn a_cluster_goes_back_to_just_before_a_mistake() {
+async fn every_version_goes_back_to_just_before_a_mistake() {
+    scenario(async |world| {
+        with_store(world).await;
+        let versions = [("old", "3.5.35"), ("db", "3.6.16"), ("new", "3.7.3")];
+        let all = versions.map(|(name, version)| goes_back(world, name, version));
+        futures::future::join_all(all).await;
+    })
+    .await;
+}
+
+async fn goes_back(world: &World, name: &str, version: &str) {
+    let cluster = world.cluster(name);
+    cluster.run(1, version).await;
+    put(&cluster, "kept", "1").await;
+    capture(world, name).await;
+    captured(world, name, put(&cluster, "first", "1").await).await;
+    let good = put(&cluster, "kept", "2").await;
+    let mistake = put(&cluster, "kept", "spoiled").await;
+    captured(world, name, mistake).await;
+    restore_of(world, name, name, json!({"store": store(), "revision": good}), name).await;
+    until_restore(world, name, RestorePhase::Completed, LONG).await;
+    cluster.is_well(1, version, PATIENCE).await;
+    let (kept, revision) = get(&cluster, "kept").await;
+    assert_eq!(
+        (kept.as_deref(), get(&cluster, "first").await.0.as_deref()),
+        (Some("2"), Some("1")),
+        "{version}"
+    );
+    assert!(revision > mistake, "{version}: {revision} is above {mistake}");
+    is_told_of_compaction(&cluster, mistake).await;
+    captured(world, name, put(&cluster, "after", "1").await).await;
+}
+
+/// E42, E46: the store stands still while a backup is fetched, and again while what came after it is written; then the EtcdRestore is
+/// deleted. Everything is as it was, to the bytes on the volumes, and what is captured has no gap.
+#[tokio::test]
+async fn a_restore_that_is_given_up_leaves_the_cluster_as_it_was() {
     scenario(async |world| {
         with_store(world).await;
         let cluster = world.cluster("db");
-        cluster.run(1, "3.6.16").await;
+        cluster.run(3, "3.6.16").await;
         put(&cluster, "kept", "1").await;
-        world
-            .create_object::<etcd_types::EtcdBackupSchedule>(json!({
-                "apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdBackupSchedule", "metadata": {"name": "steady"},
-                "spec": {"clusterName": "db", "schedule": "0 3 * * *", "immediate": true, "store": store(), "capture": {"flushEvery": "1s"}}}))
-            .await;
-        let captured = async |revision: i64| {
-            until(&format!("revision {revision} is captured"), LONG, async || {
-                let schedule = world.api::<etcd_types::EtcdBackupSchedule>().get("steady").await.map_err(|it| it.to_string())?;
-                let status = json!(schedule.status);
-                let to = status.pointer("/recoverable/to/revision").and_then(Value::as_i64);
-                when(to.is_some_and(|to| to >= revision), status)
-            })
-            .await
-        };
-        let first = put(&cluster, "first", "1").await;
-        captured(first).await;
-        let good = put(&cluster, "kept", "2").await;
-        let mistake = put(&cluster, "kept", "spoiled").await;
-        captured(mistake).await;
-        let from = json!({"store": store(), "revision": good});
-        restore(world, "back", from, "db").await;
-        until_restore(world, "back", RestorePhase::Completed, LONG).await;
-        cluster.until("is healthy", PATIENCE, |_, status| status.phase == Some(Phase::Healthy)).await;
+        capture(world, "db").await;
+        captured(world, "db", put(&cluster, "kept", "2").await).await;
+        let good = put(&cluster, "kept", "3").await;
+        let present = put(&cluster, "kept", "spoiled").await;
+        captured(world, "db", present).await;
+        let (before, claims) = (cluster.status().await, cluster.claim_names().await);
+        let s3 = s3(world).await;
+
+        ground::signal(&s3, Signal::STOP);
+        restore(world, "back", json!({"store": store(), "revision": good}), "db").await;
+        is_at(world, "back", &["Fetching"]).await;
+        assert_eq!(get(&cluster, "kept").await.0.as_deref(), Some("spoiled"), "it serves meanwhile");
+        ground::signal(&s3, Signal::CONT);
+        is_at(world, "back", &["Stopping", "Starting", "Replaying"]).await;
+        ground::signal(&s3, Signal::STOP);
+        is_at(world, "back", &["Replaying"]).await;
+        world.api::<EtcdRestore>().delete("back", &DeleteParams::default()).await.unwrap();
+        cluster.is_well(3, "3.6.16", LONG).await;
+        ground::signal(&s3, Signal::CONT);
         let (kept, revision) = get(&cluster, "kept").await;
-        assert_eq!(kept.as_deref(), Some("2"));
-        assert!(revision > mistake);
+        assert_eq!((kept.as_deref(), revision), (Some("spoiled"), present), "not one revision was written");
+        assert_eq!(cluster.status().await.cluster_id, before.cluster_id);
+        assert!(claims.is_subset(&cluster.claim_names().await));
+        cluster.members_agree().await;
+        captured(world, "db", put(&cluster, "kept", "4").await).await;
+
+        // Asked for once more, under the same name, with a backup of its own before it.
+        restore(world, "back", json!({"store": store(), "revision": good}), "db").await;
+        until_restore(world, "back", RestorePhase::Completed, LONG).await;
+        cluster.is_well(3, "3.6.16", LONG).await;
+        assert_eq!(get(&cluster, "kept").await.0.as_deref(), Some("3"));
+        let safety = world.list::<EtcdBackup>("").await;
+        let safety: Vec<String> = safety.iter().map(ResourceExt::name_any).collect();
+        assert_eq!(safety.iter().filter(|name| name.starts_with("back-before-")).count(), 2, "{safety:?}");
     })
     .await;
 }
