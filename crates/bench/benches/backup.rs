@@ -17,6 +17,12 @@ struct Args {
     /// A first look: a small database, for a few seconds.
     #[arg(long)]
     quick: bool,
+    /// Another size of the database, in MiB.
+    #[arg(long, value_name = "MIB")]
+    database: Option<u64>,
+    /// How often each is measured; the median counts.
+    #[arg(long)]
+    rounds: Option<usize>,
     /// What cargo adds by itself.
     #[arg(long, hide = true)]
     bench: bool,
@@ -32,7 +38,11 @@ async fn main() -> Result<ExitCode> {
         backup::play(role).await?;
         return Ok(ExitCode::SUCCESS);
     }
-    let size = if args.quick { backup::Size::QUICK } else { backup::Size::FULL };
+    let mut size = if args.quick { backup::Size::QUICK } else { backup::Size::FULL };
+    if let Some(mebibytes) = args.database {
+        size.database = mebibytes << 20;
+    }
+    size.rounds = args.rounds.unwrap_or(size.rounds).max(1);
     let measured = backup::measure(size).await?;
     println!("{measured}");
     Ok(if measured.passes() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -19,9 +19,10 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::time::Instant;
 
+use ours::Form::{Plain, Sealed};
 pub use ours::{Role, play};
 pub use recovery::{Cost, Recovery};
-pub use report::Backups;
+pub use report::{Backups, Peaks};
 use world::World;
 
 /// How much is measured.
@@ -56,7 +57,8 @@ impl Pair {
 pub async fn measure(size: Size) -> Result<Backups> {
     let world = World::new().await?;
     let (mut take, mut fetch) = (Vec::new(), Vec::new());
-    let (mut take_peak, mut fetch_peak) = (0, 0);
+    let mut peaks = Peaks::default();
+    let last = format!("round-{}", size.rounds.saturating_sub(1));
     let database = {
         let etcd = world.filled(size.database).await?;
         for round in 0..size.rounds {
@@ -65,30 +67,35 @@ pub async fn measure(size: Size) -> Result<Backups> {
             let by_hand = began.elapsed();
             let began = Instant::now();
             let id = format!("round-{round}");
-            take_peak = take_peak.max(ours::take(&world, &etcd, &id).await?);
+            peaks.saw("backup", Plain, ours::take(&world, &etcd, &id, Plain).await?);
             take.push(Pair { by_hand, ours: began.elapsed() });
-            if round + 1 < size.rounds {
+            if id != last {
                 world.forget(&id)?;
             }
         }
+        peaks.saw("backup", Sealed, ours::take(&world, &etcd, "sealed", Sealed).await?);
         let database = etcd.database().await?;
         etcd.stop().await?;
         database
     };
     world.forget_etcd()?;
-    let id = format!("round-{}", size.rounds.saturating_sub(1));
     for _ in 0..size.rounds {
         let began = Instant::now();
         by_hand::restore(&world).await?;
         let by_hand = began.elapsed();
         world.forget_restored()?;
         let began = Instant::now();
-        fetch_peak = fetch_peak.max(ours::restore(&world, &id).await?);
+        peaks.saw("restore", Plain, ours::fetch(&world, &last, Plain).await?);
+        world.unpack().await?;
         fetch.push(Pair { by_hand, ours: began.elapsed() });
         world.forget_restored()?;
     }
+    peaks.saw("restore", Sealed, ours::fetch(&world, "sealed", Sealed).await?);
+    peaks.saw("verify", Plain, ours::verify(&world, &last, Plain).await?);
+    peaks.saw("verify", Sealed, ours::verify(&world, "sealed", Sealed).await?);
     let recovery = recovery::measure(&world, size).await?;
-    Ok(Backups { size, database, take: median(take), fetch: median(fetch), take_peak, fetch_peak, recovery })
+    peaks.saw("capture", Sealed, recovery.peak);
+    Ok(Backups { size, database, take: median(take), fetch: median(fetch), peaks, recovery })
 }
 
 /// The round whose ratio is in the middle.

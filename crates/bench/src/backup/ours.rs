@@ -3,11 +3,12 @@
 use std::{fs::File, path::PathBuf, process::Stdio, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use etcd_backup::{
-    Error, Target, load,
+    Error, Key, Manifest, Store, Target, load,
     manifest::Cluster,
     save::{self, About},
+    seal::example_key,
     source::Source,
     wal::Capture,
 };
@@ -21,37 +22,82 @@ use crate::measure;
 #[derive(Debug, Clone, Subcommand)]
 pub enum Role {
     #[command(hide = true)]
-    Take { server: String, url: String, credentials: PathBuf, endpoint: String, id: String },
+    Take {
+        #[command(flatten)]
+        place: Place,
+        endpoint: String,
+        id: String,
+    },
     #[command(hide = true)]
-    Fetch { server: String, url: String, credentials: PathBuf, id: String, to: PathBuf },
+    Fetch {
+        #[command(flatten)]
+        place: Place,
+        id: String,
+        to: PathBuf,
+    },
     #[command(hide = true)]
-    Capture { server: String, url: String, credentials: PathBuf, endpoint: String },
+    Verify {
+        #[command(flatten)]
+        place: Place,
+        id: String,
+    },
+    #[command(hide = true)]
+    Capture {
+        #[command(flatten)]
+        place: Place,
+        endpoint: String,
+    },
+}
+
+/// Where backups are, on a command line of our own.
+#[derive(Debug, Clone, Args)]
+pub struct Place {
+    /// Encrypted, too.
+    #[arg(long)]
+    sealed: bool,
+    server: String,
+    url: String,
+    credentials: PathBuf,
+}
+
+impl Place {
+    fn open(&self) -> Result<Store> {
+        let target = Target {
+            url: self.url.clone(),
+            endpoint: Some(self.server.clone()),
+            credentials: Some(self.credentials.clone()),
+            ..Target::default()
+        };
+        Ok(target.open()?)
+    }
+
+    fn key(&self) -> Option<Key> {
+        self.sealed.then(|| example_key("bench"))
+    }
 }
 
 pub async fn play(role: Role) -> Result<()> {
-    let target = |server: String, url: String, credentials: PathBuf| Target {
-        url,
-        endpoint: Some(server),
-        credentials: Some(credentials),
-        ..Target::default()
-    };
     match role {
-        Role::Take { server, url, credentials, endpoint, id } => {
-            let store = target(server, url, credentials).open()?;
-            save(&store, endpoint, id).await?;
+        Role::Take { place, endpoint, id } => {
+            save(&place.open()?, endpoint, id, place.key().as_ref()).await?;
         }
-        Role::Fetch { server, url, credentials, id, to } => {
-            let store = target(server, url, credentials).open()?;
-            let manifest = store.manifest(&id).await?.context("there is no such backup")?;
-            load::load(&store, &manifest, None, File::create(to)?, |_| ()).await?;
+        Role::Fetch { place, id, to } => {
+            let store = place.open()?;
+            let manifest = manifest(&store, &id).await?;
+            load::load(&store, &manifest, place.key().as_ref(), File::create(to)?, |_| ()).await?;
         }
-        Role::Capture { server, url, credentials, endpoint } => {
-            let store = target(server, url, credentials).open()?;
+        Role::Verify { place, id } => {
+            let store = place.open()?;
+            let manifest = manifest(&store, &id).await?;
+            load::verify(&store, &manifest, place.key().as_ref(), |_| ()).await?;
+        }
+        Role::Capture { place, endpoint } => {
+            let store = place.open()?;
             let source = Source { endpoints: vec![endpoint], tls: None };
             let capture = Capture {
                 store: &store,
                 source: &source,
-                key: None,
+                key: place.key(),
                 cluster_uid: None,
                 flush_every: Duration::from_secs(5),
                 flush_bytes: 4 << 20,
@@ -79,7 +125,11 @@ pub(super) fn now() -> Timestamp {
     Timestamp::now()
 }
 
-pub(super) async fn save(store: &etcd_backup::Store, endpoint: String, id: String) -> Result<()> {
+async fn manifest(store: &Store, id: &str) -> Result<Manifest> {
+    store.manifest(id).await?.context("there is no such backup")
+}
+
+pub(super) async fn save(store: &Store, endpoint: String, id: String, key: Option<&Key>) -> Result<()> {
     let giver = Source { endpoints: vec![endpoint], tls: None }.giver().await?;
     let cluster = giver.status.cluster.to_string();
     let about = About {
@@ -99,19 +149,29 @@ pub(super) async fn save(store: &etcd_backup::Store, endpoint: String, id: Strin
     };
     let chunks = giver.snapshot().await.map_err(Error::Etcd)?;
     let revisions = async || giver.revisions().await.map_err(Error::Etcd);
-    save::save(store, about, None, chunks, revisions, |_| ()).await?;
+    save::save(store, about, key, chunks, revisions, |_| ()).await?;
     Ok(())
 }
 
-fn place(world: &World, prefix: &str) -> [String; 3] {
-    let target = world.target(prefix);
-    let credentials = target.credentials.unwrap_or_default().display().to_string();
-    [target.endpoint.unwrap_or_default(), target.url, credentials]
+/// Whether what is stored is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Plain,
+    Sealed,
 }
 
-async fn measured(arguments: Vec<String>) -> Result<u64> {
-    let said =
-        Command::new(std::env::current_exe()?).args(arguments).stderr(Stdio::inherit()).output().await?;
+fn place(world: &World, prefix: &str, form: Form) -> Vec<String> {
+    let target = world.target(prefix);
+    let credentials = target.credentials.unwrap_or_default().display().to_string();
+    let sealed = (form == Form::Sealed).then(|| "--sealed".to_owned());
+    let place = [target.endpoint.unwrap_or_default(), target.url, credentials];
+    sealed.into_iter().chain(place).collect()
+}
+
+/// This program in a role; the most that it had in memory.
+async fn measured(role: &str, place: Vec<String>, more: &[&str]) -> Result<u64> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let said = command.arg(role).args(place).args(more).stderr(Stdio::inherit()).output().await?;
     peak(said.status.success(), &said.stdout)
 }
 
@@ -122,25 +182,23 @@ fn peak(is_well: bool, said: &[u8]) -> Result<u64> {
     String::from_utf8_lossy(said).trim().parse().context("it does not say what it used")
 }
 
-/// Takes a backup; the most that it had in memory.
-pub(super) async fn take(world: &World, etcd: &Etcd, id: &str) -> Result<u64> {
-    let [server, url, credentials] = place(world, "ours");
-    measured(vec!["take".into(), server, url, credentials, etcd.url.clone(), id.into()]).await
+pub(super) async fn take(world: &World, etcd: &Etcd, id: &str, form: Form) -> Result<u64> {
+    measured("take", place(world, "ours", form), &[&etcd.url, id]).await
 }
 
-pub(super) async fn restore(world: &World, id: &str) -> Result<u64> {
-    let [server, url, credentials] = place(world, "ours");
+pub(super) async fn fetch(world: &World, id: &str, form: Form) -> Result<u64> {
     let to = world.path("snapshot.db").display().to_string();
-    let peak = measured(vec!["fetch".into(), server, url, credentials, id.into(), to]).await?;
-    world.unpack().await?;
-    Ok(peak)
+    measured("fetch", place(world, "ours", form), &[id, &to]).await
+}
+
+pub(super) async fn verify(world: &World, id: &str, form: Form) -> Result<u64> {
+    measured("verify", place(world, "ours", form), &[id]).await
 }
 
 /// A capture that runs until it is [`stop`]ped.
 pub(super) fn capture(world: &World, etcd: &Etcd, prefix: &str) -> Result<Child> {
-    let [server, url, credentials] = place(world, prefix);
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["capture", &server, &url, &credentials, &etcd.url]);
+    command.arg("capture").args(place(world, prefix, Form::Sealed)).arg(&etcd.url);
     Ok(command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?)
 }
 

@@ -64,7 +64,7 @@ pub(super) async fn measure(world: &World, size: Size) -> Result<Recovery> {
 
         let prefix = format!("capture-{round}");
         let store = world.store(&prefix)?;
-        ours::save(&store, etcd.url.clone(), "first".to_owned()).await?;
+        ours::save(&store, etcd.url.clone(), "first".to_owned(), None).await?;
         let capture = ours::capture(world, &etcd, &prefix)?;
         // Its beginning is not what is measured.
         sleep(Duration::from_secs(2)).await;

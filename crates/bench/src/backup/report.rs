@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Cost, Pair, Recovery, Size};
+use super::{Cost, Pair, Recovery, Size, ours::Form};
 
 const MOST_MEMORY: u64 = 64 << 20;
 
@@ -12,10 +12,29 @@ pub struct Backups {
     pub database: u64,
     pub take: Pair,
     pub fetch: Pair,
-    /// The most that our processes had in memory.
-    pub take_peak: u64,
-    pub fetch_peak: u64,
+    pub peaks: Peaks,
     pub recovery: Recovery,
+}
+
+/// The most that our processes had in memory, plain and sealed, by what they did.
+#[derive(Debug, Default)]
+pub struct Peaks(Vec<(&'static str, [u64; 2])>);
+
+impl Peaks {
+    pub(super) fn saw(&mut self, what: &'static str, form: Form, peak: u64) {
+        let at = self.0.iter().position(|(known, _)| *known == what).unwrap_or_else(|| {
+            self.0.push((what, [0, 0]));
+            self.0.len() - 1
+        });
+        if let Some((_, [plain, sealed])) = self.0.get_mut(at) {
+            let known = if form == Form::Plain { plain } else { sealed };
+            *known = peak.max(*known);
+        }
+    }
+
+    fn most(&self) -> u64 {
+        self.0.iter().flat_map(|(_, peaks)| peaks).copied().max().unwrap_or_default()
+    }
 }
 
 struct Target {
@@ -32,11 +51,10 @@ impl Backups {
     fn targets(&self) -> [Target; 5] {
         let target = |what, measured, at_most| Target { what, measured, at_most };
         let most = mebibytes(MOST_MEMORY);
-        let peak = self.take_peak.max(self.fetch_peak).max(self.recovery.peak);
         [
             target("backup, of the time by hand", self.take.ratio(), 1.0),
             target("restore, of the time by hand", self.fetch.ratio(), 1.0),
-            target("memory of backup, restore and capture at most, in MiB", mebibytes(peak), most),
+            target("memory of any of our processes at most, in MiB", mebibytes(self.peaks.most()), most),
             target("recovery point at most, in seconds", self.recovery.behind_most.as_secs_f64(), 10.0),
             target("etcd's CPU for each write with capture, of that without", self.cpu(), 1.5),
         ]
@@ -57,25 +75,23 @@ impl fmt::Display for Backups {
         let Self { size, recovery, .. } = self;
         writeln!(
             f,
-            "{:<56}{:>10}{:>10}{:>10}{:>10}",
-            format!("etcd of {:.0} MiB", mebibytes(self.database)),
+            "{:<56}{:>10}{:>10}{:>10}",
+            format!("etcd of {:.0} MiB, median of {}", mebibytes(self.database), size.rounds),
             "by hand",
             "ours",
-            "ratio",
-            "memory"
+            "ratio"
         )?;
-        for (what, pair, peak) in [
-            ("backup (ours also reads it back)", self.take, self.take_peak),
-            ("restore", self.fetch, self.fetch_peak),
-        ] {
-            writeln!(
-                f,
-                "{what:<56}{:>8.1} s{:>8.1} s{:>8.2} x{:>6.0} MiB",
-                pair.by_hand.as_secs_f64(),
-                pair.ours.as_secs_f64(),
-                pair.ratio(),
-                mebibytes(peak)
-            )?;
+        for (what, pair) in [("backup (ours also reads it back)", self.take), ("restore", self.fetch)] {
+            let (by_hand, ours) = (pair.by_hand.as_secs_f64(), pair.ours.as_secs_f64());
+            writeln!(f, "{what:<56}{by_hand:>8.1} s{ours:>8.1} s{:>8.2} x", pair.ratio())?;
+        }
+        writeln!(f, "\n{:<56}{:>10}{:>10}", "Memory of our process at most", "plain", "encrypted")?;
+        for (what, [plain, sealed]) in &self.peaks.0 {
+            let [plain, sealed] = [plain, sealed].map(|peak| match peak {
+                0 => "-".to_owned(),
+                peak => format!("{:.0} MiB", mebibytes(*peak)),
+            });
+            writeln!(f, "{what:<56}{plain:>10}{sealed:>10}")?;
         }
         writeln!(
             f,
@@ -91,10 +107,9 @@ impl fmt::Display for Backups {
         }
         writeln!(
             f,
-            "recovery point, looked up in the store: median {:.1} s, at most {:.1} s; capture: {:.0} MiB, CPU {:.1} %",
+            "recovery point, looked up in the store: median {:.1} s, at most {:.1} s; capture's CPU {:.1} %",
             recovery.behind_median.as_secs_f64(),
             recovery.behind_most.as_secs_f64(),
-            mebibytes(recovery.peak),
             100.0 * recovery.capture_cpu.as_secs_f64()
                 / (size.writing + Duration::from_secs(2)).as_secs_f64()
         )?;
