@@ -51,7 +51,7 @@ async fn get(
     match found.payload {
         GetResultPayload::File(file, _) => {
             let read = tokio::task::spawn_blocking(move || read(file, range.start, length, buffer)).await;
-            read.map_err(io::Error::other).flatten().map_err(|error| generic(error))
+            read.map_err(io::Error::other).flatten().map_err(generic)
         }
         GetResultPayload::Stream(mut pieces) => {
             while let Some(piece) = pieces.try_next().await? {
