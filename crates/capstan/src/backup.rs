@@ -48,7 +48,7 @@ enum What {
     /// Take a snapshot of an etcd cluster into a store.
     Take(Box<take::Take>),
     /// Write a backup to a file for `etcdutl snapshot restore`, checked.
-    Fetch(fetch::Fetch),
+    Fetch(Box<fetch::Fetch>),
     /// Make what `etcdutl snapshot restore` wrote a member's data directory, at once or not at all.
     #[command(hide = true)]
     Settle(settle::Settle),

@@ -405,7 +405,7 @@ async fn a_backup_outlives_the_death_of_job_operator_and_store_in_its_middle() {
         // It is more than a small volume holds: that is said, and no member starts on a part of it.
         let small = world.cluster("small");
         let mut tight = from_backup(1, VERSION, json!({"backup": "now"}));
-        tight["storage"] = json!({"size": "48Mi", "storageClassName": "sized"});
+        tight["storage"] = json!({"size": "64Mi", "storageClassName": "sized"});
         small.create(tight).await;
         let said = |status: &EtcdClusterStatus| status.message.clone().unwrap_or_default();
         let full = |status: &EtcdClusterStatus| said(status).contains("Is the volume large enough?");
