@@ -144,7 +144,7 @@ async fn a_backup_is_taken_while_clients_write_and_goes_with_its_object() {
         load.stop("a backup").await;
         cluster.members_agree().await;
         let shown = capstan_backup(world, "show", &[&id]).await;
-        assert!(shown.contains(&format!("etcdVersion: {VERSION}")), "{shown}");
+        assert!(shown.contains(&format!("etcdVersion: \"{VERSION}\"")), "{shown}");
         let whole = capstan_backup(world, "verify", &[&id]).await;
         assert!(whole.contains(&format!("{id} is whole")), "{whole}");
         // Its Job had an account of its own, no token, and could not have done anything with one.
