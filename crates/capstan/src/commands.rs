@@ -75,13 +75,13 @@ pub(crate) struct Operator {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Manifests {
-    /// The definitions of our kinds.
+    /// All definitions: those of our kinds, and those of monitoring.coreos.com.
     Crds,
     /// The operator, without the definitions.
     Operator,
-    /// Everything: definitions and operator.
+    /// The definitions of our kinds, and the operator.
     Install,
-    /// The definitions of the monitoring.coreos.com kinds, every field explained.
+    /// The definitions of the monitoring.coreos.com kinds alone, every field explained.
     MonitoringCrds,
     /// The same without explanations.
     MonitoringCrdsSlim,

@@ -34,7 +34,7 @@ pub(crate) const NAMESPACE: &str = "capstan-system";
 
 pub(crate) fn print(what: Manifests, image: &str) -> Result<()> {
     say(&match what {
-        Manifests::Crds => yaml(&crds()?)?,
+        Manifests::Crds => yaml(&[crds()?, monitoring_crds(Descriptions::Full)?].concat())?,
         Manifests::Operator => yaml(&[home()?, guard()?, operator(image)?].concat())?,
         Manifests::MonitoringCrds => yaml(&monitoring_crds(Descriptions::Full)?)?,
         Manifests::MonitoringCrdsSlim => yaml(&monitoring_crds(Descriptions::Slim)?)?,
@@ -45,7 +45,7 @@ pub(crate) fn print(what: Manifests, image: &str) -> Result<()> {
     })
 }
 
-/// The definitions of all our kinds.
+/// The definitions of our own kinds: those that the operator runs.
 pub(crate) fn definitions() -> Vec<CustomResourceDefinition> {
     etcd_types::definitions().into_iter().chain([example_app::crd()]).collect()
 }

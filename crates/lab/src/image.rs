@@ -86,6 +86,12 @@ impl Image {
         self
     }
 
+    /// An environment variable, as `NAME=value`.
+    pub(crate) fn variable(mut self, variable: &str) -> Self {
+        self.environment.push(variable.into());
+        self
+    }
+
     pub(crate) fn label(mut self, key: &str, value: &str) -> Self {
         self.labels.insert(key.into(), value.into());
         self
