@@ -31,6 +31,10 @@ pub enum Error {
         "backup {id} is damaged: its object has the SHA-256 {read}, its manifest says {claimed}. Choose another backup"
     )]
     Damaged { id: String, claimed: Sha256, read: Sha256 },
+    #[error(
+        "backup {id} is damaged: its object has {found} bytes, its manifest says {claimed}. Choose another backup"
+    )]
+    Size { id: String, claimed: u64, found: u64 },
     #[error("backup {id} is not a whole snapshot: {why}. Choose another backup")]
     NotWhole { id: String, why: NotASnapshot },
     #[error("backup {id} is encrypted with the key {wanted}; {given}. Give the Secret that has it")]

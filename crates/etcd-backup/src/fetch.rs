@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
-use object_store::{GetOptions, GetRange, GetResultPayload, path::Path};
+use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStoreExt as _, path::Path};
 
 use crate::{
     Error, Result, Store,
@@ -19,6 +19,11 @@ const RANGE: usize = 2 << 20;
 /// Ranges that are on their way at once; others are read from, or wait for it.
 const IN_FLIGHT: usize = 4;
 const IN_USE: usize = 2;
+
+/// How many bytes the object at `path` has.
+pub(crate) async fn size(store: &Store, path: &Path, action: &'static str) -> Result<u64> {
+    Ok(store.objects().head(path).await.map_err(store.failed(action, path))?.size)
+}
 
 /// The first `bytes` bytes of the object at `path`, in order. An object that is shorter is an error.
 pub(crate) fn in_order<'a>(

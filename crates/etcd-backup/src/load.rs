@@ -28,13 +28,17 @@ pub async fn load(
 ) -> Result<Snapshot> {
     let key = fitting(manifest, key)?;
     let path = store.path(&manifest.id, &manifest.stored.object);
+    let (claimed, found) = (manifest.stored.bytes, fetch::size(store, &path, "read").await?);
+    if found != claimed {
+        return Err(Error::Size { id: manifest.id.clone(), claimed, found });
+    }
     let (fetched, ranges) = mpsc::channel::<Bytes>(WAITING);
     let unpacking = {
         let (manifest, key) = (manifest.clone(), key.cloned());
         tokio::task::spawn_blocking(move || unpack(&manifest, key.as_ref(), ranges, to))
     };
 
-    let mut parts = std::pin::pin!(fetch::in_order(store, &path, manifest.stored.bytes, "read"));
+    let mut parts = std::pin::pin!(fetch::in_order(store, &path, claimed, "read"));
     let mut so_far = Progress::default();
     let mut fetching = Ok(());
     loop {

@@ -294,7 +294,7 @@ impl Write for Parts {
 /// The hash of what the store gives back, however much that is.
 async fn read_back(store: &Store, id: &str, object: &str) -> Result<Sha256> {
     let path = store.path(id, object);
-    let bytes = store.objects().head(&path).await.map_err(store.failed("read back", &path))?.size;
+    let bytes = fetch::size(store, &path, "read back").await?;
     let mut parts = std::pin::pin!(fetch::in_order(store, &path, bytes, "read back"));
     let mut hash = Hasher::default();
     while let Some(part) = parts.try_next().await? {

@@ -14,6 +14,7 @@ const MOST: u64 = 64 << 20;
 const CHUNK: usize = 32 << 10;
 const CHUNKS: usize = (96 << 20) / CHUNK;
 
+#[expect(clippy::disallowed_methods, reason = "how this program tells itself what to do")]
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_large_takes_little_memory() {
     if let Ok(work) = env::var(WORK) {
