@@ -31,7 +31,7 @@ const PROGRAMS: &[&str] = &["kubectl ", "capstan ", "etcdctl "];
 /// How a line is typed that cannot simply be run to its end, by how it begins.
 const OTHERWISE: &[(&str, How)] = &[
     ("kubectl port-forward ", How::Until("Forwarding from")),
-    ("capstan etcd status db --watch", How::Until("db-1")),
+    ("capstan etcd status db --watch", How::Until("Healthy")),
     ("capstan etcd logs db --follow", How::Until("db-1")),
     ("capstan etcd move-leader db --to db-2", How::After("capstan etcd move-leader db --to db-1")),
     ("etcdctl ", How::InAPod { image: "quay.io/coreos/etcd:v3.6.16", more: &[] }),
