@@ -5,6 +5,7 @@ use rendering::{Gate, Map, Tree, since, since_candidates};
 
 use super::{Loader, Verdict, check_address, check_duration, list, map, refuse, rejected, text};
 use crate::validate::Rejected;
+use crate::validate::discovery::SELECTORS;
 use crate::validate::label_syntax::{check_field_selector, check_label_selector, is_label_name};
 
 /// The client of these discoveries is judged as any other client.
@@ -276,16 +277,6 @@ fn is_zone(zone: &str) -> bool {
         _ => false,
     }
 }
-
-/// Which selectors each role takes.
-const SELECTORS: &[(&str, &[&str])] = &[
-    ("pod", &["pod"]),
-    ("service", &["service"]),
-    ("endpointslice", &["pod", "service", "endpointslice"]),
-    ("endpoints", &["pod", "service", "endpoints"]),
-    ("node", &["node"]),
-    ("ingress", &["ingress"]),
-];
 
 /// One entry of `kubernetes_sd_configs`.
 pub(super) fn check_kubernetes(entry: &Map, loader: &Loader<'_>) -> Verdict {

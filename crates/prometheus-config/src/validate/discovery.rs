@@ -14,7 +14,7 @@ use super::{Checker, Rejected, label_syntax};
 use crate::gates::Field;
 
 /// Which selectors each role of Kubernetes discovery takes. Source: Prometheus' configuration reference.
-const SELECTORS: &[(&str, &[&str])] = &[
+pub(crate) const SELECTORS: &[(&str, &[&str])] = &[
     ("pod", &["pod"]),
     ("service", &["service"]),
     ("endpointslice", &["pod", "service", "endpointslice"]),
