@@ -14,6 +14,9 @@ const AT_ONCE: usize = 2;
 /// As many files as a checker is given in one go. Only where it refuses one of them, each is put to it alone.
 const BATCH: usize = 40;
 
+/// What promtool and amtool say to a file that they take.
+const TAKEN: &str = "SUCCESS";
+
 /// Tests of one program run side by side: each run has a file of its own.
 static RUNS: AtomicUsize = AtomicUsize::new(0);
 
@@ -77,7 +80,8 @@ impl Tool {
         if self.said(arguments, &files).is_some() {
             let alone = files.iter().zip(batch);
             refused.extend(alone.filter_map(|(file, (name, _))| {
-                Some((name.clone(), self.said(arguments, std::slice::from_ref(file))?))
+                let said = self.said(arguments, std::slice::from_ref(file))?;
+                Some((name.clone(), said.replace(&*file.to_string_lossy(), name)))
             }));
         }
         files.iter().for_each(|file| drop(fs::remove_file(file)));
@@ -85,12 +89,16 @@ impl Tool {
     }
 
     /// What the checker says to files, if it refuses one of them.
+    ///
+    /// Its exit code alone is no answer: `promtool check rules` before 2.48 passes over a file that cannot be parsed, and ends
+    /// well. All of them say [`TAKEN`] to each file that they take.
     #[expect(clippy::panic, reason = "a checker that did not run has checked nothing")]
     fn said(&self, arguments: &[&str], files: &[PathBuf]) -> Option<String> {
         let done = Command::new(&self.program).args(arguments).args(files).output();
         let output = done.unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
-        let said = [output.stdout, output.stderr].concat();
-        (!output.status.success()).then(|| String::from_utf8_lossy(&said).into_owned())
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let taken = said.matches(TAKEN).count() >= files.len();
+        (!output.status.success() || !taken).then_some(said)
     }
 }
 
@@ -102,4 +110,30 @@ fn unwritten(file: &Path, error: &std::io::Error) {
 #[expect(clippy::panic, reason = "the thread has said why")]
 fn unreachable_run() -> Vec<(String, String)> {
     panic!("a run of the checker ended early")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    /// What this shell script says to two files, as a checker.
+    fn refused_by(script: &str) -> Vec<(String, String)> {
+        let directory = std::env::temp_dir().join(format!("capstan-tools-{}", process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let tool = Tool { version: "1.0.0".to_owned(), program: PathBuf::from("sh") };
+        let texts = [("first", "good"), ("second", "bad")].map(|(name, text)| (name.into(), text.into()));
+        tool.refused(&["-c", script, "sh"], &texts, &directory)
+    }
+
+    #[test]
+    fn a_file_is_taken_when_the_checker_says_so_and_ends_well() {
+        assert_eq!(refused_by("for file; do echo SUCCESS; done"), []);
+        // As promtool 2.47 passes over a file.
+        let silent =
+            r#"for file; do echo "Checking $file"; grep -q good "$file" && echo SUCCESS; done; exit 0"#;
+        assert_eq!(refused_by(silent), [("second".to_owned(), "Checking second\n".to_owned())]);
+        assert_eq!(refused_by("for file; do echo SUCCESS; done; exit 1").len(), 2);
+    }
 }
