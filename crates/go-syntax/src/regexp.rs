@@ -52,6 +52,7 @@ pub(crate) enum Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Regexp {
     matches_empty: bool,
+    short_names: bool,
 }
 
 impl Regexp {
@@ -63,6 +64,11 @@ impl Regexp {
     /// Whether the empty text as a whole matches.
     pub fn matches_empty(self) -> bool {
         self.matches_empty
+    }
+
+    /// Whether a group is named as in `(?<name>…)`: Go before 1.22 knows only `(?P<name>…)`.
+    pub fn has_short_names(self) -> bool {
+        self.short_names
     }
 }
 
@@ -143,10 +149,12 @@ fn parse(pattern: &str) -> Result<Regexp, Reason> {
     let mut outer: Vec<Group> = Vec::new();
     let mut group = Group::default();
     let mut after_repetition = false;
+    let mut short_names = false;
     while let Some(character) = cursor.next() {
         let mut is_repetition = false;
         match character {
             '(' => {
+                short_names |= cursor.rest().starts_with("?<");
                 let captures = match cursor.peek() {
                     Some('?') => match flags(&mut cursor)? {
                         Opened::Nothing => {
@@ -196,7 +204,7 @@ fn parse(pattern: &str) -> Result<Regexp, Reason> {
         return Err(Reason::UnclosedGroup);
     }
     let whole = bounded(group.close())?;
-    Ok(Regexp { matches_empty: whole.matches_empty })
+    Ok(Regexp { matches_empty: whole.matches_empty, short_names })
 }
 
 fn bounded(part: Part) -> Result<Part, Reason> {
@@ -323,6 +331,19 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
     use super::*;
+
+    #[test]
+    fn a_short_name_of_a_group_is_told_from_a_text() {
+        for (pattern, short) in [
+            ("(?<a>b)", true),
+            ("(?P<a>b)", false),
+            (r"\(?<a>", false),
+            (r"[(?<]a", false),
+            (r"\Q(?<a>\E", false),
+        ] {
+            assert_eq!(Regexp::parse(pattern).unwrap().has_short_names(), short, "{pattern}");
+        }
+    }
 
     #[test]
     fn what_go_accepts_is_accepted_and_whether_it_matches_nothing_is_known() {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::enforce::Enforcement;
 use crate::gates::Target;
 use crate::pack::pack;
-use crate::render::{Settings, render};
+use crate::render::{Settings, render_unjudged};
 
 pub const AREAS: &[&str] = &["rules", "rules-configmaps", "namespace-label-rules"];
 
@@ -64,6 +64,7 @@ impl From<PromqlOptions> for promql::Options {
             duration_expressions: options.duration_expressions,
             extended_range_selectors: options.extended_range_selectors,
             binop_fill_modifiers: options.binop_fill_modifiers,
+            retired_functions: false,
         }
     }
 }
@@ -99,7 +100,7 @@ pub fn answer(area: &str, input: &Value) -> Result<Value, String> {
     }
     let target = if options.target == "Thanos" { Target::Thanos } else { Target::Prometheus };
     let version = Version::parse(&options.version).map_err(|error| error.to_string())?;
-    let rendered = render(&rule, &Settings { target, version, promql, enforcement });
+    let rendered = render_unjudged(&rule, &Settings { target, version, promql, enforcement });
     match rendered.content {
         // Upstream has no verdict on a group: one bad group is an error.
         Some(content) if rendered.rejected.is_empty() => Ok(json!({"yaml": content})),

@@ -8,6 +8,7 @@ use rendering::Version;
 use crate::enforce::Enforcement;
 use crate::file;
 use crate::gates::Target;
+use crate::loadable::Reader;
 use crate::pack::MAX_CONFIG_MAP_BYTES;
 use crate::validate::{Finding, Judge, repeated, too_large};
 
@@ -45,6 +46,19 @@ pub fn file_name(rule: &PrometheusRule) -> String {
 
 /// The file that this workload loads for an object, without the groups that it would refuse.
 pub fn render(rule: &PrometheusRule, settings: &Settings<'_>) -> Rendered {
+    let reader = match settings.target {
+        Target::Prometheus => Reader::Prometheus(&settings.version),
+        Target::Thanos => Reader::Anybody,
+    };
+    render_for(rule, settings, reader)
+}
+
+/// As upstream renders: whatever the newest Prometheus reads is written, for every version.
+pub fn render_unjudged(rule: &PrometheusRule, settings: &Settings<'_>) -> Rendered {
+    render_for(rule, settings, Reader::Anybody)
+}
+
+fn render_for(rule: &PrometheusRule, settings: &Settings<'_>, reader: Reader<'_>) -> Rendered {
     let judge = Judge { names: settings.target.name_scheme(&settings.version), promql: settings.promql };
     let namespace = rule.metadata.namespace.as_deref().unwrap_or_default();
     let name = rule.metadata.name.as_deref().unwrap_or_default();
@@ -56,11 +70,12 @@ pub fn render(rule: &PrometheusRule, settings: &Settings<'_>) -> Rendered {
         let mut group = given.clone();
         let mut findings = Vec::new();
         if confined {
-            findings = settings.enforcement.group(at, &mut group, namespace, &settings.promql);
+            let grammar = reader.grammar(settings.promql);
+            findings = settings.enforcement.group(at, &mut group, namespace, &grammar);
         }
         settings.target.sanitize(&settings.version, &mut group);
         if findings.is_empty() {
-            findings = judge.group(at, &group);
+            findings = judge.group(at, &group, reader);
         }
         if !names.insert(given.name.as_str()) {
             findings.push(repeated(at, given));
@@ -92,21 +107,51 @@ mod tests {
     use super::*;
 
     fn rendered(groups: &str, enforcement: Enforcement<'_>) -> Rendered {
+        rendered_for(Target::Prometheus, Version::new(3, 14, 0), groups, enforcement)
+    }
+
+    fn rendered_for(
+        target: Target,
+        version: Version,
+        groups: &str,
+        enforcement: Enforcement<'_>,
+    ) -> Rendered {
         let object = format!(
             r#"{{"metadata": {{"name": "r", "namespace": "tenant", "uid": "7"}}, "spec": {{"groups": {groups}}}}}"#
         );
         let rule: PrometheusRule = serde_json::from_str(&object).unwrap();
         assert_eq!(file_name(&rule), "tenant-r-7.yaml");
-        let version = Version::new(3, 14, 0);
-        render(
-            &rule,
-            &Settings {
-                target: Target::Prometheus,
-                version,
-                promql: promql::Options::default(),
-                enforcement,
-            },
-        )
+        render(&rule, &Settings { target, version, promql: promql::Options::default(), enforcement })
+    }
+
+    #[test]
+    fn what_the_version_does_not_read_costs_its_group() {
+        let groups = r#"[
+            {"name": "new", "rules": [{"record": "a", "expr": "histogram_avg(rate(a[300]))"}]},
+            {"name": "template", "rules": [
+                {"alert": "A", "expr": "up", "annotations": {"now": "{{ now | humanizeTimestamp }}", "b": "for now"}}
+            ]},
+            {"name": "old", "rules": [{"record": "b", "expr": "holt_winters(b[5m], 0.1, 0.2)"}]}
+        ]"#;
+        let of = |target, version| rendered_for(target, version, groups, Enforcement::NONE);
+        let old = of(Target::Prometheus, Version::new(2, 47, 2));
+        assert!(old.content.unwrap().contains("holt_winters"));
+        let said = old.rejected.iter().flat_map(|group| &group.findings).map(ToString::to_string);
+        assert_eq!(
+            said.collect::<Vec<_>>(),
+            [
+                "spec.groups[0].rules[0].expr: `histogram_avg()` is known to Prometheus 2.51.0 and newer, this one is \
+                 2.47.2; rewrite the expression or upgrade",
+                "spec.groups[0].rules[0].expr: a number as a duration is known to Prometheus 2.54.0 and newer, this one is \
+                 2.47.2; rewrite the expression or upgrade",
+                "spec.groups[1].rules[0].annotations[\"now\"]: `now` is known to Prometheus 3.6.0 and newer, this one is \
+                 2.47.2; rewrite the template or upgrade",
+            ]
+        );
+        let refused =
+            |rendered: Rendered| rendered.rejected.into_iter().map(|group| group.name).collect::<Vec<_>>();
+        assert_eq!(refused(of(Target::Prometheus, Version::new(3, 15, 0))), ["old"]);
+        assert_eq!(refused(of(Target::Thanos, Version::new(0, 31, 0))), ["old"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use go_syntax::template::{TemplateError, check};
 
 /// What a template of an alert may call, besides what every Go template may. Source: Prometheus 3.14.
-const FUNCTIONS: &[&str] = &[
+pub const FUNCTIONS: &[&str] = &[
     "args",
     "externalURL",
     "first",
@@ -38,8 +38,18 @@ const FUNCTIONS: &[&str] = &[
 /// What Prometheus declares before every template of an alert.
 const VARIABLES: &[&str] = &["$labels", "$externalLabels", "$externalURL", "$value"];
 
+/// Whether a template that parses calls this function.
+pub(crate) fn calls(alert: &str, text: &str, function: &str) -> bool {
+    let without = || FUNCTIONS.iter().copied().filter(|name| *name != function).collect::<Vec<_>>();
+    text.contains(function) && check(&template_name(alert), text, &without(), VARIABLES).is_err()
+}
+
 /// Whether Prometheus would parse this text as a template of the alert.
 pub(crate) fn check_alert_template(alert: &str, text: &str) -> Result<(), TemplateError> {
-    // Prometheus gives the template this name, which a `{{define}}` in it could take.
-    check(&format!("__alert_{alert}"), text, FUNCTIONS, VARIABLES)
+    check(&template_name(alert), text, FUNCTIONS, VARIABLES)
+}
+
+/// What Prometheus calls the template of an alert; a `{{define}}` in it could take that name.
+fn template_name(alert: &str) -> String {
+    format!("__alert_{alert}")
 }

@@ -5,12 +5,13 @@ use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use prometheus_types::prometheus_rule::{PrometheusRuleSpec, Rule, RuleGroup};
-use rendering::duration;
+use rendering::{Version, duration};
 
 use crate::file;
+use crate::loadable::Reader;
 use crate::names::NameScheme;
 use crate::pack::MAX_CONFIG_MAP_BYTES;
-use crate::template::check_alert_template;
+use crate::template;
 
 const METRIC_NAME: &str = "__name__";
 
@@ -35,12 +36,21 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that is wrong with the rules of an object. No finding: Prometheus loads them.
+/// Everything that is wrong with the rules of an object. No finding: the newest Prometheus loads them.
 pub fn validate(spec: &PrometheusRuleSpec, judge: &Judge) -> Vec<Finding> {
+    validate_for(spec, judge, Reader::Anybody)
+}
+
+/// The same for a Prometheus of this version.
+pub fn validate_for_version(spec: &PrometheusRuleSpec, judge: &Judge, version: &Version) -> Vec<Finding> {
+    validate_for(spec, judge, Reader::Prometheus(version))
+}
+
+fn validate_for(spec: &PrometheusRuleSpec, judge: &Judge, reader: Reader<'_>) -> Vec<Finding> {
     let mut names = BTreeSet::new();
     let mut findings = Vec::new();
     for (at, group) in spec.groups.iter().enumerate() {
-        findings.append(&mut judge.group(at, group));
+        findings.append(&mut judge.group(at, group, reader));
         if !names.insert(group.name.as_str()) {
             findings.push(repeated(at, group));
         }
@@ -74,7 +84,7 @@ pub(crate) fn too_large(size: usize) -> Finding {
 
 impl Judge {
     /// What is wrong with the group at this place of an object.
-    pub(crate) fn group(&self, at: usize, group: &RuleGroup) -> Vec<Finding> {
+    pub(crate) fn group(&self, at: usize, group: &RuleGroup, reader: Reader<'_>) -> Vec<Finding> {
         let mut found = Found { place: format!("spec.groups[{at}]"), findings: Vec::new() };
         if group.name.is_empty() {
             found.say("name", "must not be empty");
@@ -90,19 +100,19 @@ impl Judge {
         for (at, rule) in group.rules.iter().enumerate() {
             let place = format!("{}.rules[{at}]", found.place);
             let mut in_rule = Found { place, findings: Vec::new() };
-            self.rule(rule, &mut in_rule);
+            self.rule(rule, reader, &mut in_rule);
             found.findings.append(&mut in_rule.findings);
         }
         found.findings
     }
 
-    fn rule(&self, rule: &Rule, found: &mut Found) {
+    fn rule(&self, rule: &Rule, reader: Reader<'_>, found: &mut Found) {
         match (rule.record.is_empty(), rule.alert.is_empty()) {
             (false, false) => found.say("record", "set either record or alert, not both"),
             (true, true) => found.say("record", "set either record or alert"),
             _ => {}
         }
-        self.expression(&rule.expr, found);
+        self.expression(&rule.expr, reader, found);
         let held = rule.r#for.as_deref().filter(|held| !held.is_empty());
         let held = held.map_or(0, |held| found.duration("for", held));
         let kept = rule.keep_firing_for.as_deref().map_or(0, |kept| found.duration("keep_firing_for", kept));
@@ -118,21 +128,28 @@ impl Judge {
         if !rule.alert.is_empty() {
             for (kind, texts) in [("labels", &rule.labels), ("annotations", &rule.annotations)] {
                 for (name, text) in texts {
-                    if let Err(error) = check_alert_template(&rule.alert, text) {
-                        found.say(format!("{kind}[{name:?}]"), format!("is not a template: {error}"));
-                    }
+                    let unread = match template::check_alert_template(&rule.alert, text) {
+                        Ok(()) => reader.template(|function| template::calls(&rule.alert, text, function)),
+                        Err(error) => vec![format!("is not a template: {error}")],
+                    };
+                    unread.into_iter().for_each(|why| found.say(format!("{kind}[{name:?}]"), why));
                 }
             }
         }
     }
 
-    fn expression(&self, expr: &IntOrString, found: &mut Found) {
+    fn expression(&self, expr: &IntOrString, reader: Reader<'_>, found: &mut Found) {
         // A whole number is a valid expression.
         let IntOrString::String(text) = expr else { return };
         if text.is_empty() {
-            found.say("expr", "must be set");
-        } else if let Err(error) = promql::parse(text, &self.promql) {
-            found.say("expr", format!("is not PromQL: {error}"));
+            return found.say("expr", "must be set");
+        }
+        match promql::parse_with_parts(text, &reader.grammar(self.promql)) {
+            Ok((_, parts)) => {
+                let unread = reader.expression(&parts, &self.promql);
+                unread.into_iter().for_each(|why| found.say("expr", why));
+            }
+            Err(error) => found.say("expr", format!("is not PromQL: {error}")),
         }
     }
 

@@ -29,7 +29,17 @@ pub struct Function {
     pub arguments: &'static [ValueType],
     pub last: Last,
     pub returns: ValueType,
-    pub experimental: bool,
+    pub standing: Standing,
+}
+
+/// Whether a function is there for everybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    Stable,
+    /// Only where it is enabled.
+    Experimental,
+    /// Only in releases before the one that this grammar is of.
+    Retired,
 }
 
 /// How often the last argument is given.
@@ -51,7 +61,7 @@ const fn stable(
     last: Last,
     returns: ValueType,
 ) -> Function {
-    Function { name, arguments, last, returns, experimental: false }
+    Function { name, arguments, last, returns, standing: Standing::Stable }
 }
 
 const fn experimental(
@@ -60,10 +70,19 @@ const fn experimental(
     last: Last,
     returns: ValueType,
 ) -> Function {
-    Function { name, arguments, last, returns, experimental: true }
+    Function { name, arguments, last, returns, standing: Standing::Experimental }
 }
 
-/// Every function, by name. Source: Prometheus 3.14.
+const fn retired(
+    name: &'static str,
+    arguments: &'static [ValueType],
+    last: Last,
+    returns: ValueType,
+) -> Function {
+    Function { name, arguments, last, returns, standing: Standing::Retired }
+}
+
+/// Every function, by name. Source: Prometheus 3.14, and 2.55 for what is retired.
 pub const FUNCTIONS: &[Function] = &[
     stable("abs", &[V], Last::Once, V),
     stable("absent", &[V], Last::Once, V),
@@ -103,6 +122,7 @@ pub const FUNCTIONS: &[Function] = &[
     stable("histogram_stddev", &[V], Last::Once, V),
     stable("histogram_stdvar", &[V], Last::Once, V),
     stable("histogram_sum", &[V], Last::Once, V),
+    retired("holt_winters", &[M, S, S], Last::Once, V),
     stable("hour", &[V], Last::UpTo(1), V),
     stable("idelta", &[M], Last::Once, V),
     stable("increase", &[M], Last::Once, V),

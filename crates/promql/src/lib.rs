@@ -8,7 +8,7 @@
 //!
 //! The language is that of Prometheus 3.14, with the experimental parts behind [`Options`]. Invariant: what this parser
 //! accepts Prometheus accepts, the other way round too, and [`Expr`]'s `Display` is Prometheus' own printing, since
-//! users compare it with what they wrote.
+//! users compare it with what they wrote. What an expression uses that another Prometheus may lack is noted as [`Part`]s.
 
 mod ast;
 mod check;
@@ -17,16 +17,18 @@ mod functions;
 mod lex;
 mod matcher;
 mod parse;
+mod part;
 mod print;
 mod token;
 
 pub use ast::{Expr, Selector};
 pub use enforce::enforce;
-pub use functions::{FUNCTIONS, Function, ValueType};
+pub use functions::{FUNCTIONS, Function, Last, Standing, ValueType};
 pub use matcher::{MatchOp, Matcher};
-pub use parse::parse;
+pub use parse::{parse, parse_with_parts};
+pub use part::Part;
 
-/// Which experimental parts of the language are on.
+/// Which parts of the language are on that not everybody has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// `info()`, `limitk()`, `sort_by_label()` and others.
@@ -37,15 +39,18 @@ pub struct Options {
     pub extended_range_selectors: bool,
     /// `a + fill(0) b`.
     pub binop_fill_modifiers: bool,
+    /// `holt_winters()`, which Prometheus 3 no longer has.
+    pub retired_functions: bool,
 }
 
 impl Options {
-    /// Everything on.
+    /// Everything experimental on.
     pub const ALL: Self = Self {
         experimental_functions: true,
         duration_expressions: true,
         extended_range_selectors: true,
         binop_fill_modifiers: true,
+        retired_functions: false,
     };
 }
 

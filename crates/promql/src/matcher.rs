@@ -3,6 +3,8 @@
 use go_syntax::quote::write_quoted;
 use go_syntax::regexp::Regexp;
 
+use crate::part::Part;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatchOp {
     Equal,
@@ -18,6 +20,7 @@ pub struct Matcher {
     pub op: MatchOp,
     pub value: Vec<u8>,
     matches_empty: bool,
+    short_names: bool,
 }
 
 pub(crate) const METRIC_NAME: &[u8] = b"__name__";
@@ -26,9 +29,12 @@ impl Matcher {
     /// Refuses an invalid regular expression, and says why.
     pub fn new(name: impl Into<Vec<u8>>, op: MatchOp, value: impl Into<Vec<u8>>) -> Result<Self, String> {
         let (name, value) = (name.into(), value.into());
-        let empty_regexp = || match std::str::from_utf8(&value) {
+        let mut short_names = false;
+        let mut empty_regexp = || match std::str::from_utf8(&value) {
             Ok(pattern) => {
-                Regexp::parse(pattern).map(Regexp::matches_empty).map_err(|error| error.to_string())
+                let regexp = Regexp::parse(pattern).map_err(|error| error.to_string())?;
+                short_names = regexp.has_short_names();
+                Ok(regexp.matches_empty())
             }
             // Prometheus compares alternatives of plain texts itself, whatever their bytes.
             Err(_) if !value.iter().any(|byte| br"\.+*?()[]{}^$".contains(byte)) => {
@@ -42,13 +48,26 @@ impl Matcher {
             MatchOp::Regexp => empty_regexp()?,
             MatchOp::NotRegexp => !empty_regexp()?,
         };
-        Ok(Self { name, op, value, matches_empty })
+        Ok(Self { name, op, value, matches_empty, short_names })
     }
 
     /// `name="value"`, which is always valid.
     pub fn equal(name: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
         let value = value.into();
-        Self { name: name.into(), op: MatchOp::Equal, matches_empty: value.is_empty(), value }
+        let matches_empty = value.is_empty();
+        Self { name: name.into(), op: MatchOp::Equal, value, matches_empty, short_names: false }
+    }
+
+    /// What its regular expression has that not every Prometheus reads.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> {
+        let regexp = matches!(self.op, MatchOp::Regexp | MatchOp::NotRegexp);
+        let bytes = regexp && std::str::from_utf8(&self.value).is_err();
+        let found = [
+            (self.short_names, Part::ShortGroupName),
+            (bytes, Part::BytesInRegexp),
+            (bytes && self.value.contains(&b'|'), Part::AlternativeBytes),
+        ];
+        found.into_iter().filter_map(|(is, part)| is.then_some(part))
     }
 
     /// Whether a series without the label is selected.

@@ -12,8 +12,9 @@ use go_syntax::number::{parse_float, parse_int};
 use go_syntax::quote::unquote;
 
 use crate::ast::{Aggregation, Binary, Call, Expr, Number, Sign};
-use crate::functions::function;
+use crate::functions::{Function, Standing, function};
 use crate::lex::lex;
+use crate::part::{Part, Parts};
 use crate::token::{Aggregator, Keyword, Kind, Operator, SIGN_STRENGTH, Token};
 use crate::{Options, ParseError, check};
 
@@ -24,8 +25,13 @@ const MAX_HEIGHT: usize = 1500;
 
 /// Reads an expression and checks its types.
 pub fn parse(input: &str, options: &Options) -> Result<Expr, ParseError> {
+    parse_with_parts(input, options).map(|(expr, _)| expr)
+}
+
+/// The same, and what the expression uses that not every Prometheus reads.
+pub fn parse_with_parts(input: &str, options: &Options) -> Result<(Expr, Vec<Part>), ParseError> {
     let tokens = lex(input)?;
-    let mut parser = Parser { input, tokens, at: 0, options, depth: 0 };
+    let mut parser = Parser { input, tokens, at: 0, options, depth: 0, parts: Parts::default() };
     if parser.peek() == Kind::End {
         return parser.refuse("no expression found in input");
     }
@@ -35,7 +41,7 @@ pub fn parse(input: &str, options: &Options) -> Result<Expr, ParseError> {
     }
     let mut expr = parsed.expr;
     check::check(&mut expr).map_err(|message| ParseError::at(input, 0, message))?;
-    Ok(expr)
+    Ok((expr, parser.parts.into_vec()))
 }
 
 struct Parser<'a> {
@@ -44,6 +50,7 @@ struct Parser<'a> {
     at: usize,
     options: &'a Options,
     depth: usize,
+    parts: Parts,
 }
 
 /// An expression, and how high its tree is.
@@ -141,8 +148,15 @@ impl<'a> Parser<'a> {
                 let stronger = u8::from(operator != Operator::Power);
                 let right = parser.expression(operator.strength() + stronger)?;
                 let fills = modifiers.matching.fill_left.is_some() || modifiers.matching.fill_right.is_some();
-                if fills && !parser.options.binop_fill_modifiers {
-                    return parser.refuse_at(start, "binop fill modifiers are experimental and not enabled");
+                if fills {
+                    if !parser.options.binop_fill_modifiers {
+                        let message = "binop fill modifiers are experimental and not enabled";
+                        return parser.refuse_at(start, message);
+                    }
+                    parser.parts.note(Part::FillModifier);
+                }
+                if matches!(operator, Operator::TrimUpper | Operator::TrimLower) {
+                    parser.parts.note(Part::TrimOperator);
                 }
                 let height = left.height.max(right.height);
                 let binary = Binary {
@@ -185,7 +199,7 @@ impl<'a> Parser<'a> {
         let paren_follows = self.peek_second() == Kind::OpenParen;
         match token.kind {
             Kind::Number | Kind::Duration => {
-                let number = self.number()?;
+                let number = self.plain_number()?;
                 self.grown(Expr::Number(number), 0)
             }
             Kind::Text => {
@@ -223,6 +237,7 @@ impl<'a> Parser<'a> {
             }
             kind if kind.may_name_metric() => {
                 self.at += 1;
+                self.note_name(kind);
                 let selector = self.selector(self.text_of(token).to_owned())?;
                 self.grown(Expr::Selector(Box::new(selector)), 0)
             }
@@ -230,11 +245,23 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A number where no duration is asked for.
+    fn plain_number(&mut self) -> Parsed<Number> {
+        let number = self.number()?;
+        if number.is_duration {
+            self.parts.note(Part::DurationAsNumber);
+        }
+        Ok(number)
+    }
+
     fn number(&mut self) -> Parsed<Number> {
         let token = self.next();
         let text = self.text_of(token);
         match token.kind {
             Kind::Number => {
+                if text.contains('_') {
+                    self.parts.note(Part::Underscore);
+                }
                 #[allow(clippy::cast_precision_loss, reason = "PromQL's numbers are floats")]
                 let value = parse_int(text).map(|integer| integer as f64).or_else(|| parse_float(text));
                 match value {
@@ -245,6 +272,9 @@ impl<'a> Parser<'a> {
             Kind::Duration => match rendering::duration::prometheus(text) {
                 #[allow(clippy::cast_precision_loss, reason = "PromQL's numbers are floats")]
                 Ok(milliseconds) => {
+                    if milliseconds == 0 {
+                        self.parts.note(Part::ZeroDuration);
+                    }
                     let seconds =
                         (milliseconds / 1000) as f64 + (milliseconds % 1000 * 1_000_000) as f64 / 1e9;
                     Ok(Number { value: seconds, is_duration: true })
@@ -280,6 +310,7 @@ impl<'a> Parser<'a> {
             return self.refuse_at(start, wrong);
         }
         let Some(expr) = arguments.pop() else { return self.refuse_at(start, wrong) };
+        self.parts.note(Part::Aggregation(name));
         let (without, labels) = grouping.unwrap_or_default();
         let aggregation = Aggregation { aggregator, parameter: arguments.pop(), expr, without, labels };
         self.grown(Expr::Aggregation(Box::new(aggregation)), height)
@@ -298,12 +329,15 @@ impl<'a> Parser<'a> {
 
     fn call(&mut self, name: Token) -> Parsed<Tree> {
         let text = self.text_of(name);
-        let Some(function) = function(text) else {
+        let retired = self.options.retired_functions;
+        let known = |function: &&Function| retired || function.standing != Standing::Retired;
+        let Some(function) = function(text).filter(known) else {
             return self.refuse_at(name.start, format!("unknown function with name {text:?}"));
         };
-        if function.experimental && !self.options.experimental_functions {
+        if function.standing == Standing::Experimental && !self.options.experimental_functions {
             return self.refuse_at(name.start, format!("function {text:?} is experimental and not enabled"));
         }
+        self.parts.note(Part::Function(function.name));
         let (arguments, height) = self.arguments()?;
         self.grown(Expr::Call(Box::new(Call { function, arguments })), height)
     }
@@ -467,6 +501,26 @@ mod tests {
         }
         // The parenthesis belongs to the offset here.
         assert!(parse("a offset -(5m)", &Options::default()).is_ok());
+    }
+
+    #[test]
+    fn what_not_every_prometheus_reads_is_noted_once() {
+        let parts = |text| parse_with_parts(text, &Options::ALL).unwrap().1;
+        assert_eq!(parts("a{b=\"c\"} offset 5m > 1"), []);
+        assert_eq!(
+            parts("sum by (\"b.c\") (rate(a[300])) + rate({\"d\"}[5m] offset 0s)"),
+            [
+                Part::QuotedLabel,
+                Part::Utf8Label,
+                Part::Function("rate"),
+                Part::NumberAsDuration,
+                Part::Aggregation("sum"),
+                Part::QuotedName,
+                Part::ZeroDuration
+            ]
+        );
+        assert_eq!(parts("a[+5m] anchored"), [Part::SignedDuration, Part::ExtendedSelector]);
+        assert_eq!(parts("anchored @ 1_0"), [Part::ExtensionAsName, Part::Underscore]);
     }
 
     #[test]

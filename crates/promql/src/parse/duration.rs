@@ -4,6 +4,7 @@ use go_syntax::number::to_int64;
 
 use super::{Parsed, Parser};
 use crate::ast::{Duration, Number, Sign, Span};
+use crate::part::Part;
 use crate::token::{Keyword, Kind, Operator, SIGN_STRENGTH};
 
 /// What 63 bits of nanoseconds hold, in seconds.
@@ -36,15 +37,25 @@ impl Parser<'_> {
             self.at = first;
             return Ok(self.duration_expression(0)?.into_span());
         }
+        if sign == Some(Sign::Plus) {
+            self.parts.note(Part::SignedDuration);
+        }
         let start = self.token().start;
         // The parenthesis after a sign belongs to the offset itself, and needs no arithmetic to be enabled.
         let duration = if self.skip(Kind::OpenParen) {
             let inner = self.duration_expression(0)?;
             self.expect(Kind::CloseParen, "offset")?;
+            if matches!(inner, Duration::Literal(_)) {
+                self.parts.note(Part::SignedParenthesis);
+            }
             inner.wrapped()
         } else {
             self.duration_primary()?
         };
+        let power = self.peek() == Kind::Operator(Operator::Power);
+        if power && sign.is_some() && !self.options.duration_expressions {
+            self.parts.note(Part::PowerOfNegativeOffset);
+        }
         self.duration_signed(duration, sign, start).map(Duration::into_span)
     }
 
@@ -54,6 +65,7 @@ impl Parser<'_> {
             let mut left = match parser.sign() {
                 None => parser.duration_primary()?,
                 Some(sign) => {
+                    parser.parts.note(Part::SignedDuration);
                     let operand = parser.duration_expression(SIGN_STRENGTH + 1)?;
                     parser.duration_signed(operand, Some(sign), start)?
                 }
@@ -86,6 +98,9 @@ impl Parser<'_> {
         let token = self.token();
         match token.kind {
             Kind::Number | Kind::Duration => {
+                if token.kind == Kind::Number {
+                    self.parts.note(Part::NumberAsDuration);
+                }
                 let number = self.number()?;
                 self.in_range(number, token.start).map(Duration::Literal)
             }
@@ -98,6 +113,11 @@ impl Parser<'_> {
             }
             Kind::Keyword(keyword) if keyword.is_duration() => {
                 self.at += 1;
+                self.parts.note(match keyword {
+                    Keyword::Step => Part::StepOfDuration,
+                    Keyword::Range => Part::RangeOfDuration,
+                    _ => Part::ExtremeOfDurations,
+                });
                 self.expect(Kind::OpenParen, "duration")?;
                 let duration = match keyword {
                     Keyword::Step => Duration::Step,
@@ -139,8 +159,9 @@ impl Parser<'_> {
         Ok(number)
     }
 
-    fn duration_arithmetic_enabled(&self, start: usize) -> Parsed<()> {
+    fn duration_arithmetic_enabled(&mut self, start: usize) -> Parsed<()> {
         if self.options.duration_expressions {
+            self.parts.note(Part::DurationArithmetic);
             Ok(())
         } else {
             self.refuse_at(start, "experimental duration expression is not enabled")

@@ -4,6 +4,7 @@ use go_syntax::number::to_int64;
 
 use super::{Parsed, Parser, Tree};
 use crate::ast::{At, Expr, Many, Matching, Number, Range, Selector, Shift, Sign, Span, Subquery};
+use crate::part::Part;
 use crate::token::{Keyword, Kind};
 
 /// What stands between an operator and its right side.
@@ -60,7 +61,7 @@ impl Parser<'_> {
 
     fn signed_number(&mut self) -> Parsed<Number> {
         let sign = self.sign().unwrap_or(Sign::Plus);
-        Ok(self.number()?.signed(sign))
+        Ok(self.plain_number()?.signed(sign))
     }
 
     /// Takes everything that binds to an expression.
@@ -111,6 +112,9 @@ impl Parser<'_> {
                 return self.refuse_at(start, "ranges only allowed for vector selectors");
             };
             // Prometheus 3.14 refuses only offsets and times that are known by now.
+            if !selector.shift.offset.is_zero() || selector.shift.at.is_some() {
+                self.parts.note(Part::ShiftBeforeRange);
+            }
             if matches!(selector.shift.offset, Span::Nanoseconds(offset) if offset != 0) {
                 return self.refuse_at(start, "no offset modifiers allowed before range");
             }
@@ -144,11 +148,12 @@ impl Parser<'_> {
         Ok(At::Time(to_int64((seconds * 1000.0).round())))
     }
 
-    fn extend(&self, expr: &mut Expr, keyword: Keyword, start: usize) -> Parsed<()> {
+    fn extend(&mut self, expr: &mut Expr, keyword: Keyword, start: usize) -> Parsed<()> {
         let name = if keyword == Keyword::Anchored { "anchored" } else { "smoothed" };
         if !self.options.extended_range_selectors {
             return self.refuse_at(start, format!("{name} modifier is experimental and not enabled"));
         }
+        self.parts.note(Part::ExtendedSelector);
         let Some(selector) = selector_of(expr) else {
             return self.refuse_at(start, format!("{name} must follow a selector"));
         };

@@ -2,8 +2,9 @@
 
 use super::{Parsed, Parser};
 use crate::ast::Selector;
-use crate::matcher::{METRIC_NAME, MatchOp, Matcher};
-use crate::token::{Kind, Operator};
+use crate::matcher::{METRIC_NAME, MatchOp, Matcher, is_plain_name};
+use crate::part::Part;
+use crate::token::{Keyword, Kind, Operator};
 
 impl Parser<'_> {
     /// The braces of a selector, if there are any.
@@ -25,6 +26,13 @@ impl Parser<'_> {
         }
     }
 
+    /// A word that is the name of a metric or a label outside braces.
+    pub(super) fn note_name(&mut self, kind: Kind) {
+        if matches!(kind, Kind::Keyword(Keyword::Anchored | Keyword::Smoothed)) {
+            self.parts.note(Part::ExtensionAsName);
+        }
+    }
+
     /// `job="a"`, `"my.label"="a"`, or `"my.metric"`.
     fn matcher(&mut self) -> Parsed<Matcher> {
         let token = self.token();
@@ -33,7 +41,10 @@ impl Parser<'_> {
                 self.at += 1;
                 self.text_of(token).as_bytes().to_vec()
             }
-            Kind::Text => self.quoted()?,
+            Kind::Text => {
+                self.parts.note(Part::QuotedName);
+                self.quoted()?
+            }
             _ => return self.unexpected("label matching"),
         };
         let op = match self.peek() {
@@ -49,7 +60,10 @@ impl Parser<'_> {
             return self.unexpected("label matching");
         }
         let value = self.quoted()?;
-        Matcher::new(name, op, value).or_else(|message| self.refuse_at(token.start, message))
+        let matcher =
+            Matcher::new(name, op, value).or_else(|message| self.refuse_at(token.start, message))?;
+        matcher.parts().for_each(|part| self.parts.note(part));
+        Ok(matcher)
     }
 
     /// `(job, "my.label",)`.
@@ -60,6 +74,7 @@ impl Parser<'_> {
             let token = self.token();
             let label = match token.kind {
                 Kind::Text => {
+                    self.parts.note(Part::QuotedLabel);
                     let label = String::from_utf8(self.quoted()?).unwrap_or_default();
                     if label.is_empty() {
                         return self.refuse_at(token.start, "invalid label name for grouping");
@@ -68,10 +83,14 @@ impl Parser<'_> {
                 }
                 kind if kind.may_name_label() => {
                     self.at += 1;
+                    self.note_name(kind);
                     self.text_of(token).to_owned()
                 }
                 _ => return self.unexpected("grouping opts"),
             };
+            if !is_plain_name(&label) {
+                self.parts.note(Part::Utf8Label);
+            }
             labels.push(label);
             if self.peek() != Kind::CloseParen {
                 self.expect(Kind::Comma, "grouping opts")?;
