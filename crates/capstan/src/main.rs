@@ -32,11 +32,25 @@ use commands::{Command, Run};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+/// Each thread keeps memory of its own: on a machine with many cores, a thread for each would break what we say about memory, and nothing
+/// here has work for more.
+const THREADS: usize = 4;
+
+fn main() -> ExitCode {
     // Two libraries could each bring their own; the process has one, before anybody asks.
     rustls::crypto::aws_lc_rs::default_provider().install_default().ok();
     let Command { run } = Command::parse_from(commands::arguments(std::env::args_os()));
+    let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(THREADS));
+    match tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build() {
+        Ok(runtime) => runtime.block_on(perform(run)),
+        Err(error) => {
+            output::complain(&anyhow::Error::new(error).context("cannot start threads"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn perform(run: Run) -> ExitCode {
     let done = match run {
         Run::Operator(flags) => operator::run(flags).await,
         Run::Manifests { what, image } => manifests::print(what, &image),

@@ -1,7 +1,11 @@
 //! A backup out of the store, as the file that `etcdutl snapshot restore` takes; checked four times on the way: hash of the object, seal, zstd's
 //! own checksum, etcd's hash.
 
-use std::io::{self, Read, Write};
+use std::{
+    io::{self, Read, Write},
+    sync::mpsc::{channel, sync_channel},
+    thread,
+};
 
 use bytes::{Buf as _, Bytes};
 use futures::TryStreamExt as _;
@@ -40,27 +44,28 @@ pub async fn load(
 
     let mut parts = std::pin::pin!(fetch::in_order(store, &path, claimed, "read"));
     let mut so_far = Progress::default();
-    let mut fetching = Ok(());
-    loop {
+    let mut hash = Hasher::default();
+    let fetching = loop {
         match parts.try_next().await {
-            Ok(None) => break,
+            Ok(None) => break Ok(()),
             Ok(Some(part)) => {
                 so_far.read += part.len() as u64;
                 progress(so_far);
-                // Refused when unpacking has failed; its result says why.
-                if fetched.send(part).await.is_err() {
-                    break;
-                }
+                hash.update(&part);
+                // Refused when unpacking has failed. The rest is hashed all the same: it may say why.
+                let _ = fetched.send(part).await;
             }
-            Err(error) => {
-                fetching = Err(error);
-                break;
-            }
+            Err(error) => break Err(error),
         }
-    }
+    };
     drop(fetched);
     let unpacked = unpacking.await.map_err(|_| Error::Stopped)?;
     fetching?;
+    // First the plainest finding: other bytes than were stored explain every later failure.
+    let read = hash.finish();
+    if read != manifest.stored.sha256 {
+        return Err(Error::Damaged { id: manifest.id.clone(), claimed: manifest.stored.sha256, read });
+    }
     unpacked
 }
 
@@ -97,18 +102,11 @@ fn unpack(
     mut to: impl Write,
 ) -> Result<Snapshot> {
     let id = || manifest.id.clone();
-    let mut stored = Ranges { from: ranges, rest: Bytes::new(), hash: Hasher::default() };
-    let mut check = Check::default();
-    let copied = copy(&mut stored, key, &mut check, &mut to);
-    // First the plainest finding: other bytes than were stored explain every later failure.
-    let read = stored.finish()?;
-    if read != manifest.stored.sha256 {
-        return Err(Error::Damaged { id: id(), claimed: manifest.stored.sha256, read });
-    }
-    copied.map_err(|failed| match failed {
-        Failed::Read(why) => Error::Unpack { id: id(), why },
-        Failed::Write(why) => Error::Write(why),
-    })?;
+    let check =
+        copy(Ranges { from: ranges, rest: Bytes::new() }, key, &mut to).map_err(|failed| match failed {
+            Failed::Read(why) => Error::Unpack { id: id(), why },
+            Failed::Write(why) => Error::Write(why),
+        })?;
     to.flush().map_err(Error::Write)?;
     let snapshot = check.finish().map_err(|why| Error::NotWhole { id: id(), why })?;
     if snapshot.sha256 != manifest.database.sha256 {
@@ -123,51 +121,53 @@ enum Failed {
     Write(io::Error),
 }
 
-fn copy(
-    stored: &mut Ranges,
-    key: Option<&Key>,
-    check: &mut Check,
-    to: &mut impl Write,
-) -> Result<(), Failed> {
-    let opened: Box<dyn Read + '_> = match key {
+/// Unpacks and writes, while another thread hashes what was written: either is as much work as the other.
+fn copy(stored: Ranges, key: Option<&Key>, to: &mut impl Write) -> Result<Check, Failed> {
+    let opened: Box<dyn Read> = match key {
         None => Box::new(stored),
         Some(key) => Box::new(Opener::new(stored, key).map_err(Failed::Read)?),
     };
     let mut plain = zstd::Decoder::new(opened).map_err(Failed::Read)?;
-    let mut buffer = vec![0; BUFFER];
-    loop {
-        let length = plain.read(&mut buffer).map_err(Failed::Read)?;
-        let chunk = buffer.get(..length).unwrap_or_default();
-        if chunk.is_empty() {
-            return Ok(());
+    let (written, to_check) = sync_channel::<(Vec<u8>, usize)>(WAITING);
+    let (checked, free) = channel();
+    thread::scope(|scope| {
+        let checking = scope.spawn(move || {
+            let mut check = Check::default();
+            for (buffer, length) in to_check {
+                check.push(buffer.get(..length).unwrap_or_default());
+                // Nobody needs it any more in the end.
+                let _ = checked.send(buffer);
+            }
+            check
+        });
+        loop {
+            let mut buffer = free.try_recv().unwrap_or_else(|_| vec![0; BUFFER]);
+            let length = plain.read(&mut buffer).map_err(Failed::Read)?;
+            if length == 0 {
+                break;
+            }
+            to.write_all(buffer.get(..length).unwrap_or_default()).map_err(Failed::Write)?;
+            written.send((buffer, length)).map_err(stopped)?;
         }
-        check.push(chunk);
-        to.write_all(chunk).map_err(Failed::Write)?;
-    }
+        drop(written);
+        checking.join().map_err(stopped)
+    })
 }
 
-/// What was fetched, as something to read from; hashed on the way.
+fn stopped<T>(_: T) -> Failed {
+    Failed::Read(io::Error::other("the thread that checks has stopped"))
+}
+
+/// What was fetched, as something to read from.
 struct Ranges {
     from: mpsc::Receiver<Bytes>,
     rest: Bytes,
-    hash: Hasher,
-}
-
-impl Ranges {
-    /// Hashes what nobody wanted to read, too.
-    fn finish(mut self) -> Result<crate::Sha256> {
-        while let Some(part) = self.from.blocking_recv() {
-            self.hash.update(&part);
-        }
-        Ok(self.hash.finish())
-    }
 }
 
 impl Read for Ranges {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.rest.is_empty() {
             let Some(part) = self.from.blocking_recv() else { return Ok(0) };
-            self.hash.update(&part);
             self.rest = part;
         }
         // A slice is something to read from, and copies as much as fits.

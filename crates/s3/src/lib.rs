@@ -2,6 +2,8 @@
 //!
 //! A bucket is a directory below the root, an object is a file in it. Requests must be signed with the one key pair.
 
+mod files;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -17,6 +19,8 @@ use s3s::{
 use s3s_fs::FileSystem;
 use tokio::{net::TcpListener, task::JoinHandle};
 
+use files::Files;
+
 /// Serves the buckets below `root`. The address is the one that it listens on; the task goes on until it is aborted.
 pub async fn serve(
     root: PathBuf,
@@ -27,7 +31,7 @@ pub async fn serve(
     let files = FileSystem::new(&root)
         .map_err(|error| anyhow::anyhow!("{error:?}"))
         .with_context(|| format!("{} cannot be served", root.display()))?;
-    let mut service = S3ServiceBuilder::new(files);
+    let mut service = S3ServiceBuilder::new(Files { files, root: root.clone() });
     service.set_auth(SimpleAuth::from_single(access_key, secret_key));
     service.set_access(Signed { root });
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;

@@ -13,6 +13,7 @@ use etcd_backup::{
     wal::Capture,
 };
 use jiff::Timestamp;
+use lab::images::LEAN_ALLOCATOR;
 use tokio::process::{Child, Command};
 
 use super::{etcd::Etcd, world::World};
@@ -168,9 +169,17 @@ fn place(world: &World, prefix: &str, form: Form) -> Vec<String> {
     sealed.into_iter().chain(place).collect()
 }
 
+/// As it would run in our image.
+fn this_program() -> Result<Command> {
+    let (variable, value) = LEAN_ALLOCATOR;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.env(variable, value);
+    Ok(command)
+}
+
 /// This program in a role; the most that it had in memory.
 async fn measured(role: &str, place: Vec<String>, more: &[&str]) -> Result<u64> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = this_program()?;
     let said = command.arg(role).args(place).args(more).stderr(Stdio::inherit()).output().await?;
     peak(said.status.success(), &said.stdout)
 }
@@ -197,7 +206,7 @@ pub(super) async fn verify(world: &World, id: &str, form: Form) -> Result<u64> {
 
 /// A capture that runs until it is [`stop`]ped.
 pub(super) fn capture(world: &World, etcd: &Etcd, prefix: &str) -> Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = this_program()?;
     command.arg("capture").args(place(world, prefix, Form::Sealed)).arg(&etcd.url);
     Ok(command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?)
 }
