@@ -14,7 +14,7 @@ use prometheus_types::{
     Alertmanager, AlertmanagerConfig, PodMonitor, Probe, Prometheus, PrometheusAgent, PrometheusRule,
     ScrapeConfig, ServiceMonitor, ThanosRuler,
 };
-use rendering::Assets;
+use rendering::{Assets, Version};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -28,6 +28,8 @@ const DEFAULT_INTERVAL: &str = "30s";
 
 pub(super) struct Judge {
     rules: prometheus_rules::Judge,
+    /// Of the Prometheus that would load rules: known where the files name one version, and no ruler.
+    rules_version: Option<Version>,
     /// What the files themselves hold, and what they refer to besides.
     assets: Assets,
     /// Stands for the Prometheus that would select monitors: the version that the files name, if it is one, and all their
@@ -46,15 +48,17 @@ impl Judge {
                 .map(|document| document.value.clone())
                 .collect()
         };
-        let workloads = [of_kind("Prometheus"), of_kind("PrometheusAgent")].concat();
+        let servers = of_kind("Prometheus");
+        let rules_version = one_version(&servers)
+            .filter(|_| of_kind("ThanosRuler").is_empty())
+            .and_then(|version| Version::parse(version).ok());
+        let workloads = [servers, of_kind("PrometheusAgent")].concat();
         let mut prometheus = Prometheus::default();
         let common = &mut prometheus.spec.common;
         common.scrape_classes = workloads.iter().flat_map(scrape_classes).collect();
         common.scrape_interval = DEFAULT_INTERVAL.into();
-        let versions: BTreeSet<&str> =
-            workloads.iter().map(|workload| text(workload, "/spec/version")).collect();
-        if let [version] = versions.iter().collect::<Vec<_>>().as_slice() {
-            common.pod.version = (**version).to_owned();
+        if let Some(version) = one_version(&workloads) {
+            common.pod.version = version.to_owned();
         }
         prometheus.spec.evaluation_interval = DEFAULT_INTERVAL.into();
         let mut assets = Assets::from_objects(&of_kind("Secret"), &of_kind("ConfigMap"));
@@ -68,6 +72,7 @@ impl Judge {
         let names = if names == Names::Legacy { NameScheme::Legacy } else { NameScheme::Utf8 };
         Self {
             rules: prometheus_rules::Judge { names, promql: prometheus_rules::promql_options(features) },
+            rules_version,
             assets,
             prometheus,
             classes_known: !workloads.is_empty(),
@@ -77,7 +82,10 @@ impl Judge {
     pub(super) fn check(&self, object: &Value) -> Vec<Said> {
         match (text(object, "/apiVersion"), text(object, "/kind")) {
             ("monitoring.coreos.com/v1", "PrometheusRule") => read::<PrometheusRule>(object, |rule| {
-                let findings = prometheus_rules::validate(&rule.spec, &self.rules);
+                let findings = match &self.rules_version {
+                    Some(version) => prometheus_rules::validate_for_version(&rule.spec, &self.rules, version),
+                    None => prometheus_rules::validate(&rule.spec, &self.rules),
+                };
                 findings.into_iter().map(|finding| (finding.field, finding.message)).collect()
             }),
             ("monitoring.coreos.com/v1alpha1", "AlertmanagerConfig") => {
@@ -209,6 +217,13 @@ fn collect_references<'a>(value: &'a Value, references: &mut BTreeSet<(&'a str, 
         }
         _ => {}
     }
+}
+
+/// The version that all of these workloads are of; empty for the default.
+fn one_version(workloads: &[Value]) -> Option<&str> {
+    let mut versions = workloads.iter().map(|workload| text(workload, "/spec/version"));
+    let first = versions.next()?;
+    versions.all(|version| version == first).then_some(first)
 }
 
 fn scrape_classes(workload: &Value) -> Vec<ScrapeClass> {

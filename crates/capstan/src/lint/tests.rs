@@ -222,6 +222,26 @@ fn features_are_off_unless_they_are_named() {
 }
 
 #[test]
+fn rules_are_judged_by_the_prometheus_beside_them() {
+    let rule = "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata: {name: a}\nspec: {groups: [{name: g, rules: [{record: a, expr: 'up > 5m'}]}]}\n";
+    let prometheus = "---\napiVersion: monitoring.coreos.com/v1\nkind: Prometheus\nmetadata: {name: p}\nspec: {version: 2.53.4}\n";
+    let ruler =
+        "---\napiVersion: monitoring.coreos.com/v1\nkind: ThanosRuler\nmetadata: {name: t}\nspec: {}\n";
+    assert_eq!(lint(rule, &[]), []);
+    check(
+        &format!("{rule}{prometheus}"),
+        expect![[r#"
+            f.yaml: PrometheusRule a: spec.groups[0].rules[0].expr: a duration as a number is known to Prometheus 2.54.0 and newer, this one is 2.53.4; rewrite the expression or upgrade
+        "#]],
+    );
+    assert!(
+        lint(&format!("{rule}{prometheus}{ruler}"), &[])
+            .iter()
+            .all(|finding| finding.field != "spec.groups[0].rules[0].expr")
+    );
+}
+
+#[test]
 fn for_programs_findings_are_data() {
     let found = lint("kind: PrometheusRule\n", &[]);
     assert_eq!(
