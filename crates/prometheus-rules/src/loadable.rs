@@ -60,6 +60,9 @@ const POWER_OF_NEGATIVE_OFFSET: &str = "`^` after a signed offset";
 const EXTENSION_AS_NAME: &str = "the name `anchored` or `smoothed`";
 
 /// Syntax that was not always there, in words that people know. A part is read where one of its rows admits the version.
+///
+/// Two rows are coarse where durations have arithmetic: 3.4 and 3.5 read a signed parenthesis then, 3.10 and 3.11 no
+/// `range()` after a number.
 const SYNTAX: &[(Part, &str, Gate)] = &[
     (Part::BytesInRegexp, "a regular expression that is no UTF-8", since_candidates("2.46.0")),
     (Part::QuotedName, "a quoted name in braces", since_candidates("2.51.0")),
