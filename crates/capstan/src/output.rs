@@ -41,6 +41,11 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Tells a person how it goes, beside what is written for pipes.
+pub(crate) fn mention(text: &str) {
+    writeln!(io::stderr().lock(), "{text}").ok();
+}
+
 /// Writes what went wrong, with everything that led to it, to standard error.
 pub(crate) fn complain(error: &anyhow::Error) {
     writeln!(io::stderr().lock(), "capstan: {error:#}").ok();

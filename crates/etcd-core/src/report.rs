@@ -198,9 +198,11 @@ pub(crate) fn events(case: &Case<'_>, status: &EtcdClusterStatus) -> Vec<Event> 
             );
         }
     }
+    // A learner that is well serves nobody yet; and one that has just become a voter may need a moment until it does.
+    let serves = |it: &MemberStatus| it.healthy && it.role != Role::Learner;
     for member in status.members.iter().flatten() {
         let known = before.members.iter().flatten().find(|known| known.name == member.name);
-        match (known.map(|known| known.healthy), member.healthy) {
+        match (known.map(serves), serves(member)) {
             (Some(true), false) => {
                 let why = member.reason.as_deref().unwrap_or("does not serve");
                 tell(true, Why::MemberDown, format!("{} stopped serving: {why}", member.name));

@@ -147,13 +147,6 @@ impl Access {
         self.names.extend(names.into_iter().map(Into::into));
         self
     }
-
-    /// The same, but only in the operator's own namespace.
-    #[must_use]
-    pub fn at_home(mut self) -> Self {
-        self.reach = Reach::Home;
-        self
-    }
 }
 
 /// What telling events takes.

@@ -25,14 +25,6 @@ impl Readiness {
         *self == Self::Ready
     }
 
-    /// Why it is not ready.
-    pub fn why_not(&self) -> Option<&str> {
-        match self {
-            Self::Ready => None,
-            Self::Waiting(why) | Self::Failed(why) => Some(why),
-        }
-    }
-
     /// The same as a result: the error is why it is not ready.
     pub fn into_result(self) -> Result<(), String> {
         match self {

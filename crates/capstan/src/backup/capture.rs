@@ -25,7 +25,7 @@ use super::{
     ending::{self, Ending, GAP},
     serve,
 };
-use crate::output::complain;
+use crate::output::{complain, mention};
 
 #[derive(Debug, Args)]
 pub(super) struct Capture {
@@ -94,6 +94,10 @@ impl Capture {
             let mut old = state.lock().unwrap_or_else(PoisonError::into_inner);
             if let (true, Some(problem)) = (old.problem != new.problem, &new.problem) {
                 complain(&anyhow!("{problem}"));
+            }
+            if let (true, Some(member)) = (old.member != new.member, &new.member) {
+                let to = new.to.map_or(new.head, |to| to.revision);
+                mention(&format!("capturing from {member}, after revision {to}"));
             }
             old.clone_from(new);
         };
