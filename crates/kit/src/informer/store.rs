@@ -56,6 +56,11 @@ impl<R: Row> Store<R> {
         self.read(|content| content.get(key)?.row().cloned())
     }
 
+    /// Whether the object is there, decoded or not.
+    pub(crate) fn contains(&self, key: &Key) -> bool {
+        self.read(|content| content.get(key).is_some())
+    }
+
     /// Why the object could not be decoded, if it is there and so.
     pub fn undecodable(&self, key: &Key) -> Option<Arc<Undecodable>> {
         self.read(|content| content.get(key)?.undecodable().cloned())
