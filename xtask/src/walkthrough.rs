@@ -152,8 +152,7 @@ impl Desk {
     }
 
     fn clear(self) -> Result<()> {
-        self.ends(&format!("kubectl delete namespace {NAMESPACE} {NAMESPACE}-storage --wait=false"))?;
-        fs::remove_dir_all(&self.directory).context("cannot remove the directory to type in")
+        self.ends(&format!("kubectl delete namespace {NAMESPACE} {NAMESPACE}-storage --wait=false")).map(drop)
     }
 
     fn types(&mut self, line: &str) -> Result<()> {
@@ -236,6 +235,14 @@ impl Desk {
         let said = self.ends("kubectl logs pod/reader").unwrap_or_default();
         self.ends("kubectl delete pod/reader --now")?;
         ended.map(drop).context(said)
+    }
+}
+
+impl Drop for Desk {
+    /// Whatever came of it. What cannot be tidied up is in nobody's way: the next desk has another name.
+    fn drop(&mut self) {
+        self.ends_what_runs_beside().ok();
+        fs::remove_dir_all(&self.directory).ok();
     }
 }
 
