@@ -97,6 +97,9 @@ pub(crate) enum Command {
         /// For example 64Mi.
         size: String,
     },
+    /// Make and remove a lab's volumes; `up` starts it.
+    #[command(hide = true)]
+    Provision { directory: PathBuf },
     /// Kill the API server; it comes back with no memory of the past.
     RestartApi {
         #[command(flatten)]
@@ -155,6 +158,7 @@ pub(crate) fn run(command: Command) -> anyhow::Result<()> {
         Command::GrowVolume { lab, claim, size } => Ok(Lab::open(&lab.name)?.grow_volume(&claim, &size)?),
         Command::Build { kubernetes } => build(kubernetes.as_deref()),
         Command::Operand { name, versions } => operand(&name, versions),
+        Command::Provision { directory } => Ok(Lab::provision(&directory, |line| println!("{line}"))?),
         Command::RestartApi { lab } => Ok(Lab::open(&lab.name)?.restart_api()?),
         Command::Compact { lab } => {
             println!("compacted to revision {}", Lab::open(&lab.name)?.compact()?);

@@ -1,4 +1,4 @@
-//! What a cluster needs beside its control plane: DNS and storage classes, from crates/lab/manifests.
+//! What a cluster needs beside its control plane: DNS and storage classes, from crates/lab/manifests. Volumes are `provisioner`'s.
 
 use std::time::Duration;
 
@@ -13,16 +13,10 @@ use crate::{
 
 const MANIFESTS: &[&str] =
     &[include_str!("../manifests/dns.yaml"), include_str!("../manifests/storage.yaml")];
-const DEPLOYMENTS: &[&str] = &["coredns", "local-path"];
 
 pub(crate) fn apply(lab: &Lab) -> Result<()> {
     let component = versions::kubernetes_at(lab.kubernetes())?;
-    let values = [
-        ("${COREDNS}", component.coredns().to_owned()),
-        ("${LOCAL_PATH_PROVISIONER}", component.local_path_provisioner().to_owned()),
-        ("${DNS}", DNS_SERVICE.to_string()),
-        ("${VOLUMES}", lab.directory().join("volumes").display().to_string()),
-    ];
+    let values = [("${COREDNS}", component.coredns().to_owned()), ("${DNS}", DNS_SERVICE.to_string())];
     // Validation would download the whole OpenAPI document first.
     run_with(lab.kubectl().args(["create", "--validate=false", "-f", "-"]), &render(&values)).map(drop)
 }
@@ -33,8 +27,8 @@ fn render(values: &[(&str, String)]) -> String {
 
 pub(crate) fn wait(lab: &Lab, limit: Duration) -> Result<()> {
     let list = "/apis/apps/v1/namespaces/kube-system/deployments";
-    Api::of(lab).watch_until(list, limit, "cluster DNS and the volume provisioner", |deployments| {
-        DEPLOYMENTS.iter().all(|name| deployments.get(*name).is_some_and(|it| api::is(it, "Available")))
+    Api::of(lab).watch_until(list, limit, "cluster DNS", |deployments| {
+        deployments.get("coredns").is_some_and(|it| api::is(it, "Available"))
     })
 }
 
@@ -44,7 +38,7 @@ mod tests {
 
     #[test]
     fn every_placeholder_of_the_manifests_has_a_value() {
-        let names = ["${COREDNS}", "${LOCAL_PATH_PROVISIONER}", "${DNS}", "${VOLUMES}"];
+        let names = ["${COREDNS}", "${DNS}"];
         let values = names.map(|name| (name, "value".to_owned()));
         let text = render(&values);
         assert!(!text.contains("${"), "{text}");

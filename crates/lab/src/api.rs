@@ -45,19 +45,39 @@ impl<'l> Api<'l> {
 
     /// Changes an object by a merge patch.
     pub(crate) fn patch(&self, path: &str, patch: &Value) -> Result<()> {
+        answer(path, &self.send("PATCH", "application/merge-patch+json", path, patch)?).map(drop)
+    }
+
+    /// Makes an object, unless it is there.
+    pub(crate) fn create(&self, list: &str, object: &Value) -> Result<()> {
+        unless("409", list, &self.send("POST", "application/json", list, object)?)
+    }
+
+    /// Deletes an object, unless it is gone.
+    pub(crate) fn delete(&self, path: &str) -> Result<()> {
+        unless("404", path, &self.send("DELETE", "application/json", path, &serde_json::json!({}))?)
+    }
+
+    /// Body and code of the answer.
+    fn send(&self, method: &str, content: &str, path: &str, body: &Value) -> Result<String> {
         let mut curl = self.curl(path);
-        curl.args([
-            "--max-time",
-            "10",
-            "--write-out",
-            "%{http_code}",
-            "--request",
-            "PATCH",
-            "--data-binary",
-            "@-",
-        ]);
-        curl.args(["--header", "Content-Type: application/merge-patch+json"]);
-        answer(path, &run_with(&mut curl, &patch.to_string())?).map(drop)
+        curl.args(["--max-time", "10", "--write-out", "%{http_code}", "--request", method]);
+        curl.args(["--header", &format!("Content-Type: {content}"), "--data-binary", "@-"]);
+        run_with(&mut curl, &body.to_string())
+    }
+
+    /// Shows `each` what a list has, and then every object that is added or changed, for `seconds`.
+    pub(crate) fn watch(&self, list: &str, seconds: u32, mut each: impl FnMut(&Value)) -> Result<()> {
+        let mut curl = self.curl(&format!("{list}?watch=true&timeoutSeconds={seconds}"));
+        curl.arg("--no-buffer");
+        events(curl, |event| {
+            let changed = event.get("type").is_some_and(|kind| kind == "ADDED" || kind == "MODIFIED");
+            if let Some(object) = event.get("object").filter(|_| changed) {
+                each(object);
+            }
+            false
+        })
+        .map(drop)
     }
 
     /// Watches a list until `done` says so of all its objects, by name. No polling: the server tells.
@@ -70,18 +90,11 @@ impl<'l> Api<'l> {
     ) -> Result<()> {
         let mut objects = BTreeMap::new();
         let mut curl = self.curl(&format!("{list}?watch=true"));
-        curl.args(["--no-buffer", "--max-time", &limit.as_secs().to_string()]).stdout(Stdio::piped());
-        let mut child = curl
-            .spawn()
-            .map_err(|source| Error::start("curl", "`scripts/setup kubernetes` installs it", source))?;
-        let lines = child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).lines());
-        let seen = lines.map_while(std::result::Result::ok).any(|line| {
-            follow(&mut objects, &line);
+        curl.args(["--no-buffer", "--max-time", &limit.as_secs().to_string()]);
+        let seen = events(curl, |event| {
+            follow(&mut objects, event);
             done(&objects)
-        });
-        // It may have ended by itself, at its time limit.
-        let _ = child.kill();
-        let _ = child.wait();
+        })?;
         if seen {
             return Ok(());
         }
@@ -96,6 +109,27 @@ impl<'l> Api<'l> {
         curl.arg(format!("{}{path}", self.lab.addresses().api()));
         curl
     }
+}
+
+/// Reads the events of a watch until `enough` says so, or until it ends. Says which.
+fn events(mut curl: Command, mut enough: impl FnMut(&Value) -> bool) -> Result<bool> {
+    let mut child = curl
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|source| Error::start("curl", "`scripts/setup kubernetes` installs it", source))?;
+    let lines = child.stdout.take().into_iter().flat_map(|stdout| BufReader::new(stdout).lines());
+    let mut events =
+        lines.map_while(std::result::Result::ok).filter_map(|line| serde_json::from_str(&line).ok());
+    let seen = events.any(|event| enough(&event));
+    // It may have ended by itself, at its time limit.
+    let _ = child.kill();
+    let _ = child.wait();
+    Ok(seen)
+}
+
+/// A refusal with this code says that what was wanted is so already.
+fn unless(code: &str, path: &str, said: &str) -> Result<()> {
+    if said.ends_with(code) { Ok(()) } else { answer(path, said).map(drop) }
 }
 
 /// The body of an answer that ends with its code; when it was refused, what the server says about it.
@@ -115,8 +149,7 @@ pub(crate) fn parse(text: &str) -> Result<Value> {
 }
 
 /// Takes one event of a watch into account.
-fn follow(objects: &mut BTreeMap<String, Value>, event: &str) {
-    let Ok(event) = serde_json::from_str::<Value>(event) else { return };
+fn follow(objects: &mut BTreeMap<String, Value>, event: &Value) {
     let (Some(kind), Some(object)) = (event.get("type").and_then(Value::as_str), event.get("object")) else {
         return;
     };
@@ -159,7 +192,7 @@ mod tests {
             ("DELETED", "b", "True"),
         ] {
             let object = serde_json::json!({"metadata": {"name": name}, "status": {"conditions": [{"type": "Ready", "status": status}]}});
-            follow(&mut objects, &serde_json::json!({"type": kind, "object": object}).to_string());
+            follow(&mut objects, &serde_json::json!({"type": kind, "object": object}));
         }
         assert_eq!(objects.keys().collect::<Vec<_>>(), ["a"]);
         assert!(objects.values().all(|object| is(object, "Ready") && !is(object, "Available")));

@@ -18,7 +18,7 @@ use crate::{
     whole,
 };
 
-/// The programs of one Kubernetes version: the control plane with its etcd, the node's, kubectl, CoreDNS and the volume provisioner.
+/// The programs of one Kubernetes version: the control plane with its etcd, the node's, kubectl and CoreDNS.
 #[derive(Debug, Clone)]
 pub struct Kubernetes {
     pub dir: PathBuf,

@@ -18,7 +18,7 @@ use crate::{
 
 /// The sandbox of every pod; containerd's configuration names it.
 pub const PAUSE: &str = "lab.local/pause:1";
-/// A shell; local-path-provisioner's helper pods run in it.
+/// A shell.
 pub const BUSYBOX: &str = "lab.local/busybox:1";
 /// A shell with curl and kubectl, for tests and for looking around.
 pub const TOOL: &str = "lab.local/tool:1";
@@ -55,7 +55,7 @@ pub struct Tar {
     pub digest: String,
 }
 
-/// What every lab needs: pod sandbox, shell, tools, cluster DNS, volume provisioner.
+/// What every lab needs: pod sandbox, shell, tools, cluster DNS.
 pub fn base(kubernetes: &Kubernetes, progress: &dyn Progress) -> Result<Vec<PathBuf>> {
     let busybox = on_path("busybox", "install busybox-static")?;
     let curl = on_path("curl", "install curl")?;
@@ -76,7 +76,6 @@ pub fn base(kubernetes: &Kubernetes, progress: &dyn Progress) -> Result<Vec<Path
             .program(&curl, "/usr/bin/curl")?
             .program(&kubernetes.program("kubectl"), "/usr/bin/kubectl")?,
         one_program("coredns", kubernetes.component.coredns())?,
-        one_program("local-path-provisioner", kubernetes.component.local_path_provisioner())?,
     ];
     images.iter().map(|image| Ok(cached(image, progress)?.path)).collect()
 }

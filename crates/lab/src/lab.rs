@@ -62,13 +62,19 @@ impl Lab {
         Ok(Self { directory, record, cgroups: Cgroups::mounted()? })
     }
 
+    /// The lab whose state is in `directory`, up or on its way.
+    pub(crate) fn in_directory(directory: &Path) -> Result<Self> {
+        let record = read(directory)
+            .ok_or_else(|| Error::Refused(format!("there is no lab in {}", directory.display())))?;
+        Ok(Self { directory: directory.into(), record, cgroups: Cgroups::mounted()? })
+    }
+
     /// Starts the books of a lab: its directory with nothing in it but what is known of it.
     pub(crate) fn begin(directory: PathBuf, record: Record, cgroups: Cgroups) -> Result<Self> {
-        for part in ["log", "volumes"] {
-            let part = directory.join(part);
+        let lab = Self { directory, record, cgroups };
+        for part in [lab.log_directory(), lab.shared_volumes()] {
             fs::create_dir_all(&part).at("make", &part)?;
         }
-        let lab = Self { directory, record, cgroups };
         lab.save()?;
         Ok(lab)
     }
@@ -130,6 +136,11 @@ impl Lab {
     /// Where the daemons' logs are.
     pub fn log_directory(&self) -> PathBuf {
         self.directory.join("log")
+    }
+
+    /// Volumes that all nodes see.
+    pub(crate) fn shared_volumes(&self) -> PathBuf {
+        self.directory.join("volumes")
     }
 
     pub(crate) fn log(&self, of: &str) -> PathBuf {

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A lab, file by file: `up` is the story; `slot` and [`addresses`] say which names and addresses it has; `pki`, `network`,
-//! `cgroup` are what it stands on; `control` and `node` start the daemons, `addons` what runs in the cluster; `faults` and
-//! `volume` are what tests do to it; `teardown` removes it. `process` is how all of them start programs.
+//! `cgroup` are what it stands on; `control` and `node` start the daemons, `addons` what runs in the cluster, `provisioner` makes its
+//! volumes; `faults` and `volume` are what tests do to it; `teardown` removes it. `process` is how all of them start programs.
 
 mod addons;
 pub mod addresses;
@@ -30,6 +30,7 @@ mod node;
 mod pki;
 mod preflight;
 mod process;
+mod provisioner;
 #[cfg(test)]
 mod scratch;
 mod slot;

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     images,
     lab::{self, Lab, Record},
-    network, node, preflight,
+    network, node, preflight, provisioner,
     slot::{self, Claim, MachineLock},
     store, teardown, versions,
 };
@@ -38,7 +38,8 @@ impl Default for Options {
 }
 
 impl Lab {
-    /// Brings a lab up. What a killed `lab up` of the same name left behind is cleaned first.
+    /// Brings a lab up. What a killed `lab up` of the same name left behind is cleaned first. A copy of the program that calls
+    /// this stays and makes the volumes: its command `lab provision DIRECTORY` must be [`Self::provision`].
     pub fn up(options: &Options, progress: &dyn Progress) -> Result<Self> {
         if !(1..=MAX_NODES).contains(&options.nodes) {
             return Err(Error::Refused(format!("a lab has 1 to {MAX_NODES} nodes, not {}", options.nodes)));
@@ -91,6 +92,7 @@ impl Lab {
             api.wait_until_ready(Duration::from_secs(90))?;
             progress.step("API server ready");
             control::start_controllers(self)?;
+            provisioner::start(self)?;
             prepared.join().map_err(|_| Error::Refused("a thread of the lab panicked".into()))?
         })?;
         self.for_each_node(|node| node::join(self, node))?;

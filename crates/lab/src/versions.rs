@@ -48,10 +48,9 @@ pub enum Tool {
 }
 
 const COREDNS: &str = "github.com/coredns/coredns";
-const LOCAL_PATH_PROVISIONER: &str = "github.com/rancher/local-path-provisioner";
 
-/// Newest first: the first row is the default. The control plane's etcd, the cluster's DNS and its volumes are built in the same
-/// module, at versions that raise none of Kubernetes' own dependencies: the three of them compile few packages more.
+/// Newest first: the first row is the default. The control plane's etcd and the cluster's DNS are built in the same module, at
+/// versions that raise none of Kubernetes' own dependencies: the two of them compile few packages more.
 ///
 /// | Kubernetes | why this one | CoreDNS, etcd |
 /// |---|---|---|
@@ -61,22 +60,12 @@ const KUBERNETES: &[Component] = &[
     kubernetes(
         "1.36.3",
         "kubernetes-1.36",
-        &[
-            ("k8s.io/kubernetes", "v1.36.3"),
-            ("go.etcd.io/etcd/server/v3", "v3.6.8"),
-            (COREDNS, "v1.14.1"),
-            (LOCAL_PATH_PROVISIONER, "v0.0.30"),
-        ],
+        &[("k8s.io/kubernetes", "v1.36.3"), ("go.etcd.io/etcd/server/v3", "v3.6.8"), (COREDNS, "v1.14.1")],
     ),
     kubernetes(
         "1.34.4",
         "kubernetes-1.34",
-        &[
-            ("k8s.io/kubernetes", "v1.34.4"),
-            ("go.etcd.io/etcd/server/v3", "v3.6.4"),
-            (COREDNS, "v1.12.0"),
-            (LOCAL_PATH_PROVISIONER, "v0.0.30"),
-        ],
+        &[("k8s.io/kubernetes", "v1.34.4"), ("go.etcd.io/etcd/server/v3", "v3.6.4"), (COREDNS, "v1.12.0")],
     ),
 ];
 
@@ -158,35 +147,31 @@ const fn kubernetes(
     directory: &'static str,
     requires: &'static [(&'static str, &'static str)],
 ) -> Component {
-    const BUILDS: &[Build] = &[
-        Build {
-            programs: &[
-                ("k8s.io/kubernetes/cmd/kube-apiserver", "kube-apiserver"),
-                ("k8s.io/kubernetes/cmd/kube-controller-manager", "kube-controller-manager"),
-                ("k8s.io/kubernetes/cmd/kube-scheduler", "kube-scheduler"),
-                ("k8s.io/kubernetes/cmd/kubelet", "kubelet"),
-                ("k8s.io/kubernetes/cmd/kube-proxy", "kube-proxy"),
-                ("k8s.io/kubernetes/cmd/kubectl", "kubectl"),
-                ("go.etcd.io/etcd/server/v3", "etcd"),
-                ("./coredns", "coredns"),
-            ],
-            // Without these every program says v0.0.0-master.
-            variables: &[
-                ("k8s.io/component-base/version.gitVersion", "v{version}"),
-                ("k8s.io/component-base/version.gitMajor", "{major}"),
-                ("k8s.io/component-base/version.gitMinor", "{minor}"),
-                ("k8s.io/component-base/version.gitTreeState", "archive"),
-                ("k8s.io/component-base/version.gitCommit", "go-module"),
-                ("k8s.io/client-go/pkg/version.gitVersion", "v{version}"),
-                ("k8s.io/client-go/pkg/version.gitMajor", "{major}"),
-                ("k8s.io/client-go/pkg/version.gitMinor", "{minor}"),
-                ("k8s.io/client-go/pkg/version.gitTreeState", "archive"),
-                ("k8s.io/client-go/pkg/version.gitCommit", "go-module"),
-            ],
-        },
-        // On its own: it imports logrus under the old spelling of its path, and Go refuses both spellings in one build.
-        Build { programs: &[(LOCAL_PATH_PROVISIONER, "local-path-provisioner")], variables: &[] },
-    ];
+    const BUILDS: &[Build] = &[Build {
+        programs: &[
+            ("k8s.io/kubernetes/cmd/kube-apiserver", "kube-apiserver"),
+            ("k8s.io/kubernetes/cmd/kube-controller-manager", "kube-controller-manager"),
+            ("k8s.io/kubernetes/cmd/kube-scheduler", "kube-scheduler"),
+            ("k8s.io/kubernetes/cmd/kubelet", "kubelet"),
+            ("k8s.io/kubernetes/cmd/kube-proxy", "kube-proxy"),
+            ("k8s.io/kubernetes/cmd/kubectl", "kubectl"),
+            ("go.etcd.io/etcd/server/v3", "etcd"),
+            ("./coredns", "coredns"),
+        ],
+        // Without these every program says v0.0.0-master.
+        variables: &[
+            ("k8s.io/component-base/version.gitVersion", "v{version}"),
+            ("k8s.io/component-base/version.gitMajor", "{major}"),
+            ("k8s.io/component-base/version.gitMinor", "{minor}"),
+            ("k8s.io/component-base/version.gitTreeState", "archive"),
+            ("k8s.io/component-base/version.gitCommit", "go-module"),
+            ("k8s.io/client-go/pkg/version.gitVersion", "v{version}"),
+            ("k8s.io/client-go/pkg/version.gitMajor", "{major}"),
+            ("k8s.io/client-go/pkg/version.gitMinor", "{minor}"),
+            ("k8s.io/client-go/pkg/version.gitTreeState", "archive"),
+            ("k8s.io/client-go/pkg/version.gitCommit", "go-module"),
+        ],
+    }];
     Component { name: "kubernetes", version, directory, requires, builds: BUILDS, tags: "" }
 }
 
@@ -344,10 +329,6 @@ impl Component {
         self.bundled(COREDNS)
     }
 
-    pub fn local_path_provisioner(&self) -> &'static str {
-        self.bundled(LOCAL_PATH_PROVISIONER)
-    }
-
     /// What the linker is told: no symbol tables, and the variables of `build`.
     pub(crate) fn ldflags(&self, build: &Build) -> String {
         let mut numbers = self.version.split('.');
@@ -440,6 +421,6 @@ mod tests {
         let flags = row.ldflags(&row.builds[0]);
         assert!(flags.starts_with("-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 "), "{flags}");
         assert!(flags.contains(" -X k8s.io/client-go/pkg/version.gitMinor=36 "), "{flags}");
-        assert_eq!((row.coredns(), row.local_path_provisioner()), ("1.14.1", "0.0.30"));
+        assert_eq!(row.coredns(), "1.14.1");
     }
 }

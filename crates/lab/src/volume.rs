@@ -7,6 +7,7 @@ use crate::{
     error::{Error, Result},
     lab::Lab,
     process::run,
+    provisioner::Directory,
 };
 
 /// The file that fills a volume.
@@ -71,9 +72,8 @@ impl Lab {
             )));
         };
         let object = api.object(&format!("/api/v1/persistentvolumes/{volume}"))?;
-        let node = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
-        match (text(&object, node), text(&object, "/spec/local/path")) {
-            (Some(node), Some(path)) => Ok(Sized { node, path, volume }),
+        match Directory::of(&object) {
+            Some(Directory { path, node: Some(node) }) => Ok(Sized { node, path, volume }),
             _ => Err(Error::Refused(format!("volume {volume} of claim {claim} is not bound to a node"))),
         }
     }
@@ -84,7 +84,7 @@ fn split(claim: &str) -> Result<(&str, &str)> {
 }
 
 /// A quantity with a binary suffix, or plain.
-fn bytes(size: &str) -> Option<u64> {
+pub(crate) fn bytes(size: &str) -> Option<u64> {
     let units = [("Ki", 10), ("Mi", 20), ("Gi", 30)];
     let (number, shift) =
         units.iter().find_map(|(unit, shift)| Some((size.strip_suffix(unit)?, *shift))).unwrap_or((size, 0));

@@ -270,7 +270,7 @@ mod tests {
             ("k8s.io/kubernetes/cmd/kubelet", "kubelet"),
             ("go.etcd.io/etcd/server/v3", "server"),
             ("./coredns", "coredns"),
-            ("github.com/rancher/local-path-provisioner", "local-path-provisioner"),
+            ("example.com/a-long-name", "a-long-name"),
             ("example.com/vector", "vector"),
         ];
         for (package, name) in cases {

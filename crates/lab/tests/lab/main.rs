@@ -30,6 +30,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["up", name] => up(name, 1).map(drop),
+        ["lab", "provision", directory] => provision(directory),
         _ => all(),
     };
     match done {
@@ -74,6 +75,11 @@ fn beside(first: &Lab) -> Check {
 
 fn up(name: &str, nodes: u8) -> Check<Lab> {
     Ok(Lab::up(&Options { name: name.into(), nodes, ..Options::default() }, &Timed { start: now() })?)
+}
+
+/// Every lab that this program brings up keeps a copy of it for its volumes.
+fn provision(directory: &str) -> Check {
+    Ok(Lab::provision(directory.as_ref(), |line| println!("{line}"))?)
 }
 
 struct Timed {
