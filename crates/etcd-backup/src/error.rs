@@ -25,6 +25,10 @@ pub enum Error {
         "{location}: {object} was written with the SHA-256 {written}, and is read with {read}: the store does not keep what it is given. Do not rely on it"
     )]
     Lied { location: String, object: String, written: Sha256, read: Sha256 },
+    #[error(
+        "{location}: {object} was written, and is not there: the store does not keep what it is given. Do not rely on it"
+    )]
+    Forgot { location: String, object: String },
     #[error("backup {id}: {why}")]
     Manifest { id: String, why: String },
     #[error(
@@ -81,6 +85,20 @@ const WRONG_CREDENTIALS: &str = "The credentials are wrong or missing";
 const UNKNOWN: &[&str] =
     &["InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "AuthenticationFailed"];
 
+const NO_IDENTITY: &str =
+    "The service that gives credentials refuses this identity: check what it may be, and whom that trusts";
+
+/// What services that give credentials say to an identity that they do not accept. The client has no kind of error of its own for it.
+const REFUSED: &[&str] = &[
+    "status code: 401",
+    "status code: 403",
+    "InvalidIdentityToken",
+    "ExpiredToken",
+    "invalid_client",
+    "invalid_grant",
+    "unauthorized_client",
+];
+
 /// What an error of the store means, and what to do about it.
 pub(crate) fn of_store(
     location: &str,
@@ -91,11 +109,12 @@ pub(crate) fn of_store(
     use object_store::Error as E;
     let todo = match error {
         E::NotFound { .. } => "Is the bucket right, and does it exist?",
-        E::PermissionDenied { .. } if unknown(error) => WRONG_CREDENTIALS,
+        E::PermissionDenied { .. } if says(error, UNKNOWN) => WRONG_CREDENTIALS,
         E::PermissionDenied { .. } => {
             "The credentials are valid, but may not do this: see docs/etcd-backup.md for the rights that are needed"
         }
         E::Unauthenticated { .. } => WRONG_CREDENTIALS,
+        E::Generic { .. } if says(error, REFUSED) => NO_IDENTITY,
         E::AlreadyExists { .. } | E::Precondition { .. } => "Another attempt has written it",
         E::InvalidPath { .. }
         | E::NotSupported { .. }
@@ -112,9 +131,9 @@ pub(crate) fn of_store(
     }
 }
 
-fn unknown(error: &object_store::Error) -> bool {
+fn says(error: &object_store::Error, codes: &[&str]) -> bool {
     let said = innermost(error);
-    UNKNOWN.iter().any(|code| said.contains(code))
+    codes.iter().any(|code| said.contains(code))
 }
 
 /// The last of the causes is the one that says something; the ones before repeat it around their own words.

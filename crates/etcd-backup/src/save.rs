@@ -88,14 +88,8 @@ pub async fn save<E: std::fmt::Display>(
     let revision = revisions().await?;
     let read = read_back(store, &about.id, object).await?;
     if read != stored.sha256 {
-        let path = store.path(&about.id, object);
         store.remove_object(&about.id, object).await?;
-        return Err(Error::Lied {
-            location: store.location().to_owned(),
-            object: path.to_string(),
-            written: stored.sha256,
-            read,
-        });
+        return Err(store.lied(&store.path(&about.id, object), stored.sha256, read));
     }
     let manifest = Manifest {
         format: FORMAT.to_owned(),
@@ -305,7 +299,11 @@ impl Write for Parts {
 /// The hash of what the store gives back, however much that is.
 async fn read_back(store: &Store, id: &str, object: &str) -> Result<Sha256> {
     let path = store.path(id, object);
-    let bytes = fetch::size(store, &path, "read back").await?;
+    let bytes = match store.objects().head(&path).await {
+        Ok(found) => found.size,
+        Err(object_store::Error::NotFound { .. }) => return Err(store.forgot(&path)),
+        Err(error) => return Err(store.failed("read back", &path)(error)),
+    };
     let mut parts = std::pin::pin!(fetch::in_order(store, &path, bytes, "read back"));
     let mut hash = Hasher::default();
     while let Some(part) = parts.try_next().await? {

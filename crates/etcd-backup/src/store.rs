@@ -1,7 +1,8 @@
 //! Where backups are: an object store, or a directory. Opened from plain settings; every error names the place.
 //!
-//! Credentials come from files (a mounted Secret), never from arguments or the environment of our making. Without files the store's own chain
-//! of workload identity is followed: a token that the platform mounts, or the machine's metadata service.
+//! Credentials come from files (a mounted Secret), never from arguments or the environment of our making. With files the environment is not
+//! asked at all: half of one identity and half of another is none. Without files the store's own chain of workload identity is followed:
+//! variables of its tools, a token that the platform mounts, or the machine's metadata service.
 
 use std::{
     fs, io,
@@ -16,14 +17,14 @@ use object_store::{
     BackoffConfig, Certificate, ClientOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _, PutMode,
     PutOptions, PutPayload, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
-    azure::MicrosoftAzureBuilder,
-    gcp::GoogleCloudStorageBuilder,
+    azure::{AzureConfigKey, MicrosoftAzureBuilder},
+    gcp::{GoogleCloudStorageBuilder, GoogleConfigKey},
     local::LocalFileSystem,
     path::Path,
 };
 
 use crate::{
-    Error, Result,
+    Error, Result, Sha256,
     error::of_store,
     manifest::{self, Manifest},
     wal,
@@ -35,9 +36,9 @@ const LISTED_AT_ONCE: usize = 8;
 /// A place, as a resource or a command line describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target {
-    /// `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, or `file:///directory`.
+    /// `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix` (or `az://container@account/prefix`), or `file:///directory`.
     pub url: String,
-    /// The server of an S3-compatible store. Without it, AWS.
+    /// Another server than that of AWS, Google, or the account at Azure: a store that speaks S3, a private endpoint, another cloud.
     pub endpoint: Option<String>,
     pub region: Option<String>,
     /// Bucket in the host's name instead of the path. AWS wants it, most others do not.
@@ -118,6 +119,12 @@ impl Target {
         let (kind, bucket, prefix) = self.parts()?;
         let prefix = Path::parse(prefix.trim_matches('/'))
             .map_err(|error| self.wrong(&format!("its path is not valid ({error})"), "Use plain names"))?;
+        if kind != Kind::S3 && (self.server_side_encryption.is_some() || self.kms_key.is_some()) {
+            return Err(self.wrong(
+                "only a store that speaks S3 can be asked to encrypt",
+                "Google and Azure do it unasked, with the key that the bucket or account is set to",
+            ));
+        }
         let built = match kind {
             Kind::S3 => self.s3(bucket),
             Kind::Gcs => self.gcs(bucket),
@@ -128,58 +135,102 @@ impl Target {
     }
 
     fn s3(&self, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
-        let mut builder = AmazonS3Builder::from_env()
-            .with_bucket_name(bucket)
-            .with_region(self.region.as_deref().unwrap_or("us-east-1"))
-            .with_virtual_hosted_style_request(self.virtual_host_style)
-            .with_retry(retry())
-            .with_client_options(self.client()?);
-        if let Some(endpoint) = &self.endpoint {
-            builder = builder.with_endpoint(endpoint);
-        }
-        if let Some(encryption) = &self.server_side_encryption {
-            let key = "aws_server_side_encryption".parse::<AmazonS3ConfigKey>();
-            let key = key.map_err(|error| self.wrong(&error.to_string(), "This is a mistake of Capstan"))?;
-            builder = builder.with_config(key, encryption);
-        }
-        if let Some(key) = &self.kms_key {
-            builder = builder.with_sse_kms_encryption(key);
-        }
-        if self.credentials.is_some() {
-            builder = builder
+        let mut builder = match self.credentials {
+            None => AmazonS3Builder::from_env(),
+            Some(_) => AmazonS3Builder::new()
                 .with_access_key_id(self.credential("accessKeyID")?)
-                .with_secret_access_key(self.credential("secretAccessKey")?);
-            if let Some(token) = self.optional("sessionToken")? {
-                builder = builder.with_token(token);
-            }
+                .with_secret_access_key(self.credential("secretAccessKey")?),
+        };
+        if let Some(token) = self.optional("sessionToken")? {
+            builder = builder.with_token(token);
         }
+        // Not without one: EKS tells a pod its region in the environment.
+        if let Some(region) = &self.region {
+            builder = builder.with_region(region);
+        }
+        if self.virtual_host_style {
+            builder = builder.with_virtual_hosted_style_request(true);
+        }
+        let given = self.endpoint.as_deref().map(|endpoint| match self.virtual_host_style {
+            true => with_host_of(bucket, endpoint),
+            false => endpoint.to_owned(),
+        });
+        if let Some(endpoint) = &given {
+            // The second is what a variable of the environment would otherwise win with.
+            builder =
+                builder.with_endpoint(endpoint).with_config(AmazonS3ConfigKey::S3Endpoint, endpoint.clone());
+        }
+        let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+        let endpoint = keys.iter().find_map(|key| builder.get_config_value(key));
+        for (key, value) in self.encryption()? {
+            let key = key.parse::<AmazonS3ConfigKey>();
+            let key = key.map_err(|error| self.wrong(&error.to_string(), "This is a mistake of Capstan"))?;
+            builder = builder.with_config(key, value);
+        }
+        let builder = builder
+            .with_bucket_name(bucket)
+            .with_retry(retry())
+            .with_client_options(self.client(endpoint.as_deref())?);
         Ok(Arc::new(builder.build().map_err(|error| self.unusable(&error))?))
+    }
+
+    /// What S3 is asked to encrypt with. A key alone means its key service; another way with it would be a contradiction.
+    fn encryption(&self) -> Result<Vec<(&'static str, &str)>> {
+        let how = self.server_side_encryption.as_deref().or(self.kms_key.as_ref().map(|_| "aws:kms"));
+        if let (Some(how), Some(_)) = (how, &self.kms_key)
+            && !how.starts_with("aws:kms")
+        {
+            return Err(self.wrong(
+                &format!("a key of the store's key service does not go with the encryption {how}"),
+                "Ask for aws:kms, or name no key",
+            ));
+        }
+        let how = how.map(|how| ("aws_server_side_encryption", how));
+        let key = self.kms_key.as_deref().map(|key| ("aws_sse_kms_key_id", key));
+        Ok(how.into_iter().chain(key).collect())
     }
 
     fn gcs(&self, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
-        let mut builder = GoogleCloudStorageBuilder::from_env()
+        let mut builder = match self.credentials {
+            None => GoogleCloudStorageBuilder::from_env(),
+            Some(_) => {
+                GoogleCloudStorageBuilder::new().with_service_account_key(self.credential("serviceAccount")?)
+            }
+        };
+        if let Some(endpoint) = &self.endpoint {
+            builder = builder.with_base_url(endpoint.trim_end_matches('/'));
+        }
+        let endpoint = builder.get_config_value(&GoogleConfigKey::BaseUrl);
+        let builder = builder
             .with_bucket_name(bucket)
             .with_retry(retry())
-            .with_client_options(self.client()?);
-        if self.credentials.is_some() {
-            builder = builder.with_service_account_key(self.credential("serviceAccount")?);
-        }
+            .with_client_options(self.client(endpoint.as_deref())?);
         Ok(Arc::new(builder.build().map_err(|error| self.unusable(&error))?))
     }
 
+    /// `container`, or `container@account`: a pod that has an identity from its platform is told no account.
     fn azure(&self, container: &str) -> Result<Arc<dyn ObjectStore>> {
-        let mut builder = MicrosoftAzureBuilder::from_env()
+        let (container, account) = match container.split_once('@') {
+            Some((container, account)) => (container, Some(account)),
+            None => (container, None),
+        };
+        let mut builder = match self.credentials {
+            None => MicrosoftAzureBuilder::from_env(),
+            Some(_) => MicrosoftAzureBuilder::new()
+                .with_account(self.credential("accountName")?)
+                .with_access_key(self.credential("accountKey")?),
+        };
+        if let Some(account) = account {
+            builder = builder.with_account(account);
+        }
+        if let Some(endpoint) = &self.endpoint {
+            builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
+        }
+        let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
+        let builder = builder
             .with_container_name(container)
             .with_retry(retry())
-            .with_client_options(self.client()?);
-        if let Some(endpoint) = &self.endpoint {
-            builder = builder.with_endpoint(endpoint.clone());
-        }
-        if self.credentials.is_some() {
-            builder = builder
-                .with_account(self.credential("accountName")?)
-                .with_access_key(self.credential("accountKey")?);
-        }
+            .with_client_options(self.client(endpoint.as_deref())?);
         Ok(Arc::new(builder.build().map_err(|error| self.unusable(&error))?))
     }
 
@@ -190,8 +241,9 @@ impl Target {
         Ok(Arc::new(LocalFileSystem::new_with_prefix(directory).map_err(missing)?.with_fsync(true)))
     }
 
-    fn client(&self) -> Result<ClientOptions> {
-        let plain = self.endpoint.as_deref().is_some_and(|endpoint| endpoint.starts_with("http://"));
+    /// How the server at `endpoint` is spoken to.
+    fn client(&self, endpoint: Option<&str>) -> Result<ClientOptions> {
+        let plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
         let mut options = ClientOptions::new()
             .with_allow_http(plain)
             // Our image has no certificates of authorities; without TLS none are missed.
@@ -248,6 +300,16 @@ impl Target {
     }
 }
 
+/// The bucket as a part of the server's name.
+fn with_host_of(bucket: &str, endpoint: &str) -> String {
+    match endpoint.split_once("://") {
+        Some((scheme, rest)) if !rest.starts_with(&format!("{bucket}.")) => {
+            format!("{scheme}://{bucket}.{rest}")
+        }
+        _ => endpoint.to_owned(),
+    }
+}
+
 /// A store that is down for seconds is waited for; a Job that is tried again waits for longer.
 fn retry() -> RetryConfig {
     RetryConfig {
@@ -300,13 +362,37 @@ impl Store {
         Manifest::parse(id, &text).map(Some)
     }
 
-    /// Makes a backup of what was stored. Never over another one: two attempts at the same name do not mix.
+    /// Makes a backup of what was stored. Never over another one: two attempts at the same name do not mix. A manifest that the store does
+    /// not give back as it was written is none.
     pub(crate) async fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
         let path = self.path(&manifest.id, manifest::OBJECT);
-        let payload = PutPayload::from_bytes(Bytes::from(manifest.text()));
+        let text = Bytes::from(manifest.text());
         let only_new = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let payload = PutPayload::from_bytes(text.clone());
         self.objects.put_opts(&path, payload, only_new).await.map_err(self.failed("write", &path))?;
-        Ok(())
+        let kept = match self.objects.get(&path).await {
+            Ok(found) => found.bytes().await,
+            Err(object_store::Error::NotFound { .. }) => return Err(self.forgot(&path)),
+            Err(error) => Err(error),
+        };
+        let kept = kept.map_err(self.failed("read back", &path))?;
+        match kept == text {
+            true => Ok(()),
+            false => {
+                self.remove_object(&manifest.id, manifest::OBJECT).await?;
+                Err(self.lied(&path, Sha256::of(&text), Sha256::of(&kept)))
+            }
+        }
+    }
+
+    /// The object is not there, although the store has said that it has it.
+    pub(crate) fn forgot(&self, object: &Path) -> Error {
+        Error::Forgot { location: self.location.clone(), object: object.to_string() }
+    }
+
+    /// The object is another one than was written.
+    pub(crate) fn lied(&self, object: &Path, written: Sha256, read: Sha256) -> Error {
+        Error::Lied { location: self.location.clone(), object: object.to_string(), written, read }
     }
 
     /// Every directory below the place, in the order of their names; not what is captured between backups, which may be very much.
@@ -381,5 +467,16 @@ mod tests {
             ..Target::default()
         };
         assert!(target.open().unwrap_err().to_string().contains("has no key accessKeyID"));
+    }
+
+    #[test]
+    fn a_bucket_in_the_hosts_name_is_put_there_once() {
+        for (endpoint, becomes) in [
+            ("https://s3.example.com", "https://backups.s3.example.com"),
+            ("http://s3.example.com:9000/", "http://backups.s3.example.com:9000/"),
+            ("https://backups.s3.example.com", "https://backups.s3.example.com"),
+        ] {
+            assert_eq!(with_host_of("backups", endpoint), becomes);
+        }
     }
 }

@@ -1,7 +1,13 @@
 //! s3s-fs, but for the reading of objects: it takes 4 KiB at a time from the disk, each with a change of threads, which is 140 MB/s with two
-//! cores busy. A store that is slower than any real one makes whatever is measured with it a measurement of the store.
+//! cores busy. A store that is slower than any real one makes whatever is measured with it a measurement of the store. And what is written goes
+//! by the server's conduct.
 
-use std::{io::SeekFrom, path::PathBuf};
+use std::{
+    collections::HashMap,
+    io::SeekFrom,
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use s3s::{
     S3, S3Request, S3Response, S3Result,
@@ -10,10 +16,10 @@ use s3s::{
         CompleteMultipartUploadOutput, CopyObjectInput, CopyObjectOutput, CreateBucketInput,
         CreateBucketOutput, CreateMultipartUploadInput, CreateMultipartUploadOutput, DeleteBucketInput,
         DeleteBucketOutput, DeleteObjectInput, DeleteObjectOutput, DeleteObjectsInput, DeleteObjectsOutput,
-        GetBucketLocationInput, GetBucketLocationOutput, GetObjectInput, GetObjectOutput, HeadBucketInput,
-        HeadBucketOutput, HeadObjectInput, HeadObjectOutput, ListBucketsInput, ListBucketsOutput,
-        ListObjectsInput, ListObjectsOutput, ListObjectsV2Input, ListObjectsV2Output, ListPartsInput,
-        ListPartsOutput, PutObjectInput, PutObjectOutput, StreamingBlob, UploadPartCopyInput,
+        ETag, GetBucketLocationInput, GetBucketLocationOutput, GetObjectInput, GetObjectOutput,
+        HeadBucketInput, HeadBucketOutput, HeadObjectInput, HeadObjectOutput, ListBucketsInput,
+        ListBucketsOutput, ListObjectsInput, ListObjectsOutput, ListObjectsV2Input, ListObjectsV2Output,
+        ListPartsInput, ListPartsOutput, PutObjectInput, PutObjectOutput, StreamingBlob, UploadPartCopyInput,
         UploadPartCopyOutput, UploadPartInput, UploadPartOutput,
     },
     s3_error,
@@ -25,12 +31,17 @@ use tokio::{
 };
 use tokio_util::io::ReaderStream;
 
+use crate::{Conduct, Lie};
+
 const AT_ONCE: usize = 256 << 10;
 
 pub(crate) struct Files {
     pub(crate) files: FileSystem,
     /// Where they are.
     pub(crate) root: PathBuf,
+    pub(crate) conduct: Conduct,
+    /// The ETags of parts, by upload and number: s3s-fs completes an upload whatever the client believes to have sent.
+    pub(crate) parts: Mutex<HashMap<(String, i32), ETag>>,
 }
 
 /// All that s3s-fs can do, as it does it.
@@ -45,6 +56,21 @@ macro_rules! files {
             async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
                 self.read(request).await
             }
+
+            async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
+                self.write(request).await
+            }
+
+            async fn upload_part(&self, request: S3Request<UploadPartInput>) -> S3Result<S3Response<UploadPartOutput>> {
+                self.write_part(request).await
+            }
+
+            async fn complete_multipart_upload(
+                &self,
+                request: S3Request<CompleteMultipartUploadInput>,
+            ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+                self.complete(request).await
+            }
         }
     };
 }
@@ -58,22 +84,20 @@ files! {
     list_objects(ListObjectsInput) -> ListObjectsOutput;
     list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output;
     head_object(HeadObjectInput) -> HeadObjectOutput;
-    put_object(PutObjectInput) -> PutObjectOutput;
     copy_object(CopyObjectInput) -> CopyObjectOutput;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput;
     delete_objects(DeleteObjectsInput) -> DeleteObjectsOutput;
     create_multipart_upload(CreateMultipartUploadInput) -> CreateMultipartUploadOutput;
-    upload_part(UploadPartInput) -> UploadPartOutput;
     upload_part_copy(UploadPartCopyInput) -> UploadPartCopyOutput;
     list_parts(ListPartsInput) -> ListPartsOutput;
-    complete_multipart_upload(CompleteMultipartUploadInput) -> CompleteMultipartUploadOutput;
     abort_multipart_upload(AbortMultipartUploadInput) -> AbortMultipartUploadOutput;
 }
 
 impl Files {
     /// s3s-fs says what the answer is, and has found that the object is one of its own; only its bytes are read here.
     async fn read(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
-        let path = self.root.join(&request.input.bucket).join(&request.input.key);
+        let key = request.input.key.clone();
+        let path = self.root.join(&request.input.bucket).join(&key);
         let range = request.input.range;
         let mut answer = self.files.get_object(request).await?;
 
@@ -82,8 +106,73 @@ impl Files {
         let length = file.metadata().await.map_err(gone)?.len();
         let range = range.map_or(Ok(0..length), |range| range.check(length))?;
         file.seek(SeekFrom::Start(range.start)).await.map_err(gone)?;
-        let bytes = ReaderStream::with_capacity(file.take(range.end - range.start), AT_ONCE);
+        let mut wanted = range.end - range.start;
+        if self.conduct.about(&key) == Some(Lie::Truncates) {
+            wanted = wanted.saturating_sub(1);
+            answer.output.content_length = i64::try_from(wanted).ok();
+        }
+        let bytes = ReaderStream::with_capacity(file.take(wanted), AT_ONCE);
         answer.output.body = Some(StreamingBlob::wrap(bytes));
         Ok(answer)
     }
+
+    async fn write(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
+        let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
+        let mut answer = self.files.put_object(request).await?;
+        self.acknowledged(&bucket, &key, &mut answer.output.e_tag).await?;
+        Ok(answer)
+    }
+
+    async fn write_part(
+        &self,
+        request: S3Request<UploadPartInput>,
+    ) -> S3Result<S3Response<UploadPartOutput>> {
+        let key = request.input.key.clone();
+        let part = (request.input.upload_id.clone(), request.input.part_number);
+        let mut answer = self.files.upload_part(request).await?;
+        if let Some(e_tag) = &answer.output.e_tag {
+            self.parts().insert(part, e_tag.clone());
+        }
+        if self.conduct.about(&key) == Some(Lie::Mistakes) {
+            answer.output.e_tag = Some(another());
+        }
+        Ok(answer)
+    }
+
+    async fn complete(
+        &self,
+        request: S3Request<CompleteMultipartUploadInput>,
+    ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
+        let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
+        let upload = request.input.upload_id.clone();
+        for part in request.input.multipart_upload.iter().flat_map(|upload| upload.parts.iter().flatten()) {
+            let known = self.parts().get(&(upload.clone(), part.part_number.unwrap_or_default())).cloned();
+            if known.is_some() && known != part.e_tag {
+                return Err(s3_error!(InvalidPart));
+            }
+        }
+        self.parts().retain(|(other, _), _| *other != upload);
+        let mut answer = self.files.complete_multipart_upload(request).await?;
+        self.acknowledged(&bucket, &key, &mut answer.output.e_tag).await?;
+        Ok(answer)
+    }
+
+    fn parts(&self) -> MutexGuard<'_, HashMap<(String, i32), ETag>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An object is stored; what is left of it, and what is said about it, is a matter of conduct.
+    async fn acknowledged(&self, bucket: &str, key: &str, e_tag: &mut Option<ETag>) -> S3Result<()> {
+        let file = self.root.join(bucket).join(key);
+        self.conduct.stored(key, &file).await.map_err(|error| s3_error!(InternalError, "{error}"))?;
+        if self.conduct.about(key) == Some(Lie::Mistakes) {
+            *e_tag = Some(another());
+        }
+        Ok(())
+    }
+}
+
+/// The ETag of nothing that anybody has stored.
+fn another() -> ETag {
+    ETag::Strong("00000000000000000000000000000000".to_owned())
 }

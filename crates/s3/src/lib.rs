@@ -1,10 +1,13 @@
 //! An S3 server on a directory, for tests and the demo: s3s-fs, with the refusals that real stores have.
 //!
 //! A bucket is a directory below the root, an object is a file in it. Requests must be signed with the one key pair.
+//!
+//! For tests of what stands on a store it can be made to lie, and tells what it was asked ([`Conduct`]).
 
+mod conduct;
 mod files;
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf, sync::Mutex};
 
 use anyhow::{Context as _, Result};
 use hyper::server::conn::http1;
@@ -19,6 +22,7 @@ use s3s::{
 use s3s_fs::FileSystem;
 use tokio::{net::TcpListener, task::JoinHandle};
 
+pub use conduct::{Asked, Conduct, Lie};
 use files::Files;
 
 /// Serves the buckets below `root`. The address is the one that it listens on; the task goes on until it is aborted.
@@ -28,12 +32,28 @@ pub async fn serve(
     access_key: &str,
     secret_key: &str,
 ) -> Result<(SocketAddr, JoinHandle<()>)> {
+    serve_with(Conduct::default(), root, listen, access_key, secret_key).await
+}
+
+/// The same, with a conduct that can be changed while it serves.
+pub async fn serve_with(
+    conduct: Conduct,
+    root: PathBuf,
+    listen: SocketAddr,
+    access_key: &str,
+    secret_key: &str,
+) -> Result<(SocketAddr, JoinHandle<()>)> {
     let files = FileSystem::new(&root)
         .map_err(|error| anyhow::anyhow!("{error:?}"))
         .with_context(|| format!("{} cannot be served", root.display()))?;
-    let mut service = S3ServiceBuilder::new(Files { files, root: root.clone() });
+    let mut service = S3ServiceBuilder::new(Files {
+        files,
+        root: root.clone(),
+        conduct: conduct.clone(),
+        parts: Mutex::default(),
+    });
     service.set_auth(SimpleAuth::from_single(access_key, secret_key));
-    service.set_access(Signed { root });
+    service.set_access(Signed { root, conduct });
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     let address = listener.local_addr()?;
     Ok((address, tokio::spawn(accept(listener, service.build()))))
@@ -59,11 +79,13 @@ async fn accept(listener: TcpListener, service: S3Service) {
 /// Who may do what: everything, signed, in a bucket that exists. s3s-fs alone would create the bucket on the first write.
 struct Signed {
     root: PathBuf,
+    conduct: Conduct,
 }
 
 #[async_trait::async_trait]
 impl S3Access for Signed {
     async fn check(&self, request: &mut S3AccessContext<'_>) -> S3Result<()> {
+        self.conduct.note(request);
         if request.credentials().is_none() {
             return Err(s3_error!(AccessDenied, "Signature is required"));
         }

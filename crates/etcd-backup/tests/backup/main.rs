@@ -1,11 +1,18 @@
 //! Backups in a directory and on an S3 server, and what becomes of them when the store fails, lies or is meddled with.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod encryption;
 mod faults;
 mod history;
+mod identity;
+mod lies;
 mod memory;
 mod places;
+#[path = "../shared/platform.rs"]
+mod platform;
 mod tls;
+#[path = "../shared/tls_front.rs"]
+mod tls_front;
 
 use std::{
     io::{self, Write},
@@ -26,6 +33,11 @@ fn large() -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(7);
     let noise: Vec<u8> = std::iter::repeat_with(|| random.u8(..)).take(18_000 * 512).collect();
     snapshot::example(18_000, |at| noise[at])
+}
+
+/// One of a single part.
+fn small() -> Vec<u8> {
+    snapshot::example(16, |_| 7)
 }
 
 fn about(id: &str) -> save::About {

@@ -31,13 +31,19 @@ fn machine_time(entries: &[catalogue::Entry]) -> Timestamp {
 
 /// A bucket of an S3 server that runs as long as this process does.
 pub(super) async fn bucket() -> (Target, tempfile::TempDir) {
+    bucket_with(s3::Conduct::default()).await
+}
+
+/// The same, with a server that may lie.
+pub(super) async fn bucket_with(conduct: s3::Conduct) -> (Target, tempfile::TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let (root, credentials) = (directory.path().join("root"), directory.path().join("credentials"));
     fs::create_dir_all(root.join("backups")).unwrap();
     fs::create_dir_all(&credentials).unwrap();
     fs::write(credentials.join("accessKeyID"), "key\n").unwrap();
     fs::write(credentials.join("secretAccessKey"), "secret\n").unwrap();
-    let (address, _server) = s3::serve(root, "127.0.0.1:0".parse().unwrap(), "key", "secret").await.unwrap();
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let (address, _server) = s3::serve_with(conduct, root, listen, "key", "secret").await.unwrap();
     let target = Target {
         url: "s3://backups/of/db".to_owned(),
         endpoint: Some(format!("http://{address}")),
