@@ -183,14 +183,16 @@ fn up(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Both servers, and the page about them. The real one has to forget its past for some cases.
+/// Both servers, and the page about them, which is of the newest Kubernetes; another one has only to pass. The real one has to forget
+/// its past for some cases.
 fn contract(options: &Options) -> Result<()> {
     let me = this_program();
     let forget = format!("{me} lab compact --name {LAB} && {me} lab restart-api --name {LAB}");
     let mut contract = Command::new(cargo::built(Target::Example("contract"))?);
-    contract.args(["--forget", &forget, "--table", "docs/contract.md"]);
-    if !options.write_table {
-        contract.arg("--check");
+    contract.args(["--forget", &forget]);
+    if options.kubernetes.is_none() {
+        contract.args(["--table", "docs/contract.md"]);
+        contract.args((!options.write_table).then_some("--check"));
     }
     on_the_lab(contract)
 }

@@ -8,15 +8,14 @@ use crate::{
     error::Result,
     lab::Lab,
     process::run_with,
-    versions,
+    versions::COREDNS,
 };
 
 const MANIFESTS: &[&str] =
     &[include_str!("../manifests/dns.yaml"), include_str!("../manifests/storage.yaml")];
 
 pub(crate) fn apply(lab: &Lab) -> Result<()> {
-    let component = versions::kubernetes_at(lab.kubernetes())?;
-    let values = [("${COREDNS}", component.coredns().to_owned()), ("${DNS}", DNS_SERVICE.to_string())];
+    let values = [("${COREDNS}", COREDNS.version.to_owned()), ("${DNS}", DNS_SERVICE.to_string())];
     // Validation would download the whole OpenAPI document first.
     run_with(lab.kubectl().args(["create", "--validate=false", "-f", "-"]), &render(&values)).map(drop)
 }

@@ -3,6 +3,7 @@
 //! Invariant: a directory of programs is whole or not there; two processes never build the same one.
 
 mod go;
+mod npm;
 
 use std::{
     fs,
@@ -18,7 +19,7 @@ use crate::{
     whole,
 };
 
-/// The programs of one Kubernetes version: the control plane with its etcd, the node's, kubectl and CoreDNS.
+/// The programs of one Kubernetes version: the control plane with its etcd, the node's and kubectl.
 #[derive(Debug, Clone)]
 pub struct Kubernetes {
     pub dir: PathBuf,
@@ -41,6 +42,11 @@ pub fn kubernetes(version: &str, progress: &dyn Progress) -> Result<Kubernetes> 
     Ok(Kubernetes { dir: programs(component, progress)?, component })
 }
 
+/// The cluster's DNS server, built if it is not there.
+pub fn coredns(progress: &dyn Progress) -> Result<PathBuf> {
+    Ok(programs(&versions::COREDNS, progress)?.join("coredns"))
+}
+
 /// The directory with the operand's programs at `version`, built if it is not there.
 pub fn operand(operand: Operand, version: &str, progress: &dyn Progress) -> Result<PathBuf> {
     programs(operand.at(version)?, progress)
@@ -50,6 +56,33 @@ pub fn operand(operand: Operand, version: &str, progress: &dyn Progress) -> Resu
 pub fn tool(tool: Tool, version: &str, progress: &dyn Progress) -> Result<PathBuf> {
     let row = versions::find(tool.versions(), version)?;
     Ok(programs(row, progress)?.join(tool.name()))
+}
+
+/// A Google Cloud Storage as a process, built if it is not there; crates/lab/go/fake-gcs-server-* says how it is started.
+pub fn gcs(progress: &dyn Progress) -> Result<PathBuf> {
+    Ok(programs(&versions::GCS, progress)?.join("gcs"))
+}
+
+/// An Azure Blob Storage as a program for node, installed if it is not there.
+pub fn azurite(progress: &dyn Progress) -> Result<PathBuf> {
+    Ok(installed(AZURITE, progress)?.join("node_modules/azurite/dist/src/blob/main.js"))
+}
+
+/// The newest that runs on node 18, which Debian has; from 3.37 on it is 360 MB instead of 190.
+const AZURITE: &str = "azurite-3.35.0";
+
+/// A directory of `crates/lab/npm`, which pins and verifies everything in its package-lock.json, installed in the cache.
+fn installed(name: &str, progress: &dyn Progress) -> Result<PathBuf> {
+    let pinned = Path::new(env!("CARGO_MANIFEST_DIR")).join("npm").join(name);
+    let mut hash = Sha256::new();
+    for path in sources(&pinned)? {
+        hash.update(fs::read(&path).at("read", &path)?);
+    }
+    let key: String = format!("{:x}", hash.finalize()).chars().take(12).collect();
+    let target = cache()?.join("bin").join(format!("{name}-{key}"));
+    let waiting = || progress.step(&format!("{name}: another process installs it, waiting"));
+    whole::directory(&target, waiting, |making| npm::install(&pinned, making, progress))?;
+    Ok(target)
 }
 
 fn programs(component: &Component, progress: &dyn Progress) -> Result<PathBuf> {

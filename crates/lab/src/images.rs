@@ -12,7 +12,7 @@ use crate::{
     cache,
     error::{At as _, last_component},
     image::{Image, digest_in},
-    versions::Operand,
+    versions::{COREDNS, Operand},
     whole::children,
 };
 
@@ -64,18 +64,16 @@ pub fn base(kubernetes: &Kubernetes, progress: &dyn Progress) -> Result<Vec<Path
         let image = Image::new(name).command(&["/bin/sh"]).program(&busybox, SHELL)?;
         Ok(links.iter().fold(image, |image, applet| image.link(&format!("/bin/{applet}"), SHELL)))
     };
-    let one_program = |name: &str, version: &str| {
-        let path = format!("{PROGRAMS}/{name}");
-        let image = Image::new(format!("lab.local/{name}:{version}")).entrypoint(&[&path]);
-        image.program(&kubernetes.program(name), &path)
-    };
+    let dns = format!("{PROGRAMS}/coredns");
     let images = [
         Image::new(PAUSE).entrypoint(&[SHELL, "sleep", "infinity"]).program(&busybox, SHELL)?,
         shell(BUSYBOX)?,
         shell(TOOL)?
             .program(&curl, "/usr/bin/curl")?
             .program(&kubernetes.program("kubectl"), "/usr/bin/kubectl")?,
-        one_program("coredns", kubernetes.component.coredns())?,
+        Image::new(format!("lab.local/coredns:{}", COREDNS.version))
+            .entrypoint(&[&dns])
+            .program(&binaries::coredns(progress)?, &dns)?,
     ];
     images.iter().map(|image| Ok(cached(image, progress)?.path)).collect()
 }

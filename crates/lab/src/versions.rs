@@ -16,7 +16,8 @@ pub struct Component {
     pub version: &'static str,
     directory: &'static str,
     /// Module and version, as go.mod has to require them.
-    pub(crate) requires: &'static [(&'static str, &'static str)],
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test compares every go.mod with it"))]
+    requires: &'static [(&'static str, &'static str)],
     pub(crate) builds: &'static [Build],
     /// Go's build tags, joined by commas.
     pub(crate) tags: &'static str,
@@ -47,27 +48,36 @@ pub enum Tool {
     Amtool,
 }
 
-const COREDNS: &str = "github.com/coredns/coredns";
-
-/// Newest first: the first row is the default. The control plane's etcd and the cluster's DNS are built in the same module, at
-/// versions that raise none of Kubernetes' own dependencies: the two of them compile few packages more.
+/// Newest first: the first row is the default. The control plane's etcd is built in the same module, at the version of its client
+/// library there: it compiles few packages more.
 ///
-/// | Kubernetes | why this one | CoreDNS, etcd |
-/// |---|---|---|
-/// | 1.36.3 | 1.36.5 is not in the checksum database | etcd is what its client library is |
-/// | 1.34.4 | the oldest that users still run whose staging modules are all served | 1.12.1 would raise prometheus/common; go-spew is held at Kubernetes' version |
+/// | Kubernetes | why this one |
+/// |---|---|
+/// | 1.36.3 | 1.36.5 is not in the checksum database |
+/// | 1.34.4 | the oldest that users still run whose staging modules are all served |
 const KUBERNETES: &[Component] = &[
     kubernetes(
         "1.36.3",
         "kubernetes-1.36",
-        &[("k8s.io/kubernetes", "v1.36.3"), ("go.etcd.io/etcd/server/v3", "v3.6.8"), (COREDNS, "v1.14.1")],
+        &[("k8s.io/kubernetes", "v1.36.3"), ("go.etcd.io/etcd/server/v3", "v3.6.8")],
     ),
     kubernetes(
         "1.34.4",
         "kubernetes-1.34",
-        &[("k8s.io/kubernetes", "v1.34.4"), ("go.etcd.io/etcd/server/v3", "v3.6.4"), (COREDNS, "v1.12.0")],
+        &[("k8s.io/kubernetes", "v1.34.4"), ("go.etcd.io/etcd/server/v3", "v3.6.4")],
     ),
 ];
+
+/// The cluster's DNS, of every version of Kubernetes. Its module is that of the newest one, whose dependencies it does not raise: the
+/// two of them share most packages.
+pub(crate) const COREDNS: Component = Component {
+    name: "coredns",
+    version: "1.14.1",
+    directory: "kubernetes-1.36",
+    requires: &[("github.com/coredns/coredns", "v1.14.1")],
+    builds: &[Build { programs: &[("./coredns", "coredns")], variables: &[] }],
+    tags: "",
+};
 
 /// Newest patch of every minor that users run, and one older patch of 3.5 and 3.6 to upgrade from.
 /// All three programs must be served at the same version, which 3.5.22–.32 and 3.6.9, .12, .13 are not.
@@ -135,6 +145,17 @@ const THANOS: &[Component] = &[Component {
     tags: "",
 }];
 
+/// A Google Cloud Storage for the tests of backups: `gcs` is a program of ours around fake-gcs-server, which knows Google's XML API by half.
+/// The tag leaves out what the client in the same module would need for gRPC: 140 packages of 700.
+pub(crate) const GCS: Component = Component {
+    name: "fake-gcs-server",
+    version: "1.56.1",
+    directory: "fake-gcs-server-1.56.1",
+    requires: &[("github.com/fsouza/fake-gcs-server", "v1.56.1")],
+    builds: &[Build { programs: &[("./gcs", "gcs")], variables: &[] }],
+    tags: "disable_grpc_modules",
+};
+
 /// What the Prometheus family prints as its version; without it, nothing.
 const PROMETHEUS_VERSION: &[(&str, &str)] = &[
     ("github.com/prometheus/common/version.Version", "{version}"),
@@ -156,7 +177,6 @@ const fn kubernetes(
             ("k8s.io/kubernetes/cmd/kube-proxy", "kube-proxy"),
             ("k8s.io/kubernetes/cmd/kubectl", "kubectl"),
             ("go.etcd.io/etcd/server/v3", "etcd"),
-            ("./coredns", "coredns"),
         ],
         // Without these every program says v0.0.0-master.
         variables: &[
@@ -319,16 +339,6 @@ impl Component {
         self.builds.iter().flat_map(|build| build.programs).map(|(_, program)| *program)
     }
 
-    /// The version of something else that is built in the same module, without its `v`.
-    pub(crate) fn bundled(&self, module: &str) -> &'static str {
-        let required = self.requires.iter().find(|(required, _)| *required == module);
-        required.map(|(_, version)| version.strip_prefix('v').unwrap_or(version)).unwrap_or_default()
-    }
-
-    pub fn coredns(&self) -> &'static str {
-        self.bundled(COREDNS)
-    }
-
     /// What the linker is told: no symbol tables, and the variables of `build`.
     pub(crate) fn ldflags(&self, build: &Build) -> String {
         let mut numbers = self.version.split('.');
@@ -349,7 +359,8 @@ mod tests {
 
     fn rows() -> impl Iterator<Item = &'static Component> {
         let tools = Tool::ALL.into_iter().flat_map(Tool::versions);
-        KUBERNETES.iter().chain(Operand::ALL.into_iter().flat_map(Operand::versions)).chain(tools)
+        let operands = Operand::ALL.into_iter().flat_map(Operand::versions);
+        KUBERNETES.iter().chain(operands).chain(tools).chain([&COREDNS, &GCS])
     }
 
     #[test]
@@ -421,6 +432,5 @@ mod tests {
         let flags = row.ldflags(&row.builds[0]);
         assert!(flags.starts_with("-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 "), "{flags}");
         assert!(flags.contains(" -X k8s.io/client-go/pkg/version.gitMinor=36 "), "{flags}");
-        assert_eq!(row.coredns(), "1.14.1");
     }
 }
