@@ -8,7 +8,7 @@ use crate::{
     case::{Case, Health, Seen},
     cause::Remedy,
     join, roll,
-    rule::{Deed, LOOK, Verdict},
+    rule::{Deed, LOOK, SOON, Verdict},
     text::members,
 };
 
@@ -71,7 +71,7 @@ fn wait(case: &Case<'_>, known: &Operation, away: &Seen<'_>) -> Verdict {
         _ if !comes => Verdict::Pass,
         Health::Unseen(_) => Verdict::Do(deed.look_again(LOOK, "whether it is reached")),
         Health::Down(_) if join::has_greeted(away) => {
-            Verdict::Do(deed.look_again(LOOK, "whether it answers clients"))
+            Verdict::Do(deed.look_again(SOON, "whether it answers clients"))
         }
         _ => Verdict::Do(deed),
     }

@@ -11,12 +11,9 @@ use crate::{
     case::{Case, Health, Seen},
     quorum::{SETTLE, quorum},
     restore,
-    rule::{Deed, LOOK, Verdict, on_record},
+    rule::{Deed, LOOK, SOON, Verdict, on_record},
     text::members,
 };
-
-/// How soon to ask again whether a learner has caught up. Source: the leader knows; it says "not in sync" until then.
-const PROMOTE_AGAIN: Duration = Duration::from_millis(300);
 
 /// When to begin to ask etcd for another member: it takes one when so many as would be a quorum with it have been connected for
 /// [`SETTLE`], which they have been for longer than we know. It says "unhealthy" until then, and is asked again; so do versions before
@@ -37,7 +34,7 @@ pub(crate) fn promote(case: &Case<'_>) -> Verdict {
         _ => return Verdict::Pass,
     };
     let deed = deed(case, "Promoting").about(learner.serial).saying(progress(case, learner));
-    let deed = deed.look_again(PROMOTE_AGAIN, "whether the learner has caught up");
+    let deed = deed.look_again(SOON, "whether the learner has caught up");
     match case.leader.filter(|_| enough) {
         Some(leader) => {
             Verdict::Do(deed.step(Step::Promote { serial: learner.serial, id: learner.id(), leader }))
@@ -73,7 +70,7 @@ pub(crate) fn wait(case: &Case<'_>) -> Verdict {
     let deed = deed(case, "Starting").about(learner.serial);
     let deed = deed.saying(format!("{} {why}; then it catches up, and votes", case.name(learner.serial)));
     let runs = learner.objects.pod.as_ref().is_some_and(|pod| pod.running);
-    let soon = if runs { PROMOTE_AGAIN } else { LOOK };
+    let soon = if runs { SOON } else { LOOK };
     Verdict::Do(deed.look_again(soon, "whether the new member answers"))
 }
 

@@ -9,6 +9,8 @@ use crate::{Serial, Step, Template, Why, case::Case};
 
 /// How often to look at what etcd gives no watch for, while something is under way.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
+/// The same, where a moment is all that is waited for: a learner catches up, a port opens.
+pub(crate) const SOON: Duration = Duration::from_millis(300);
 
 /// What a rule says.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, for a moment")]
