@@ -227,9 +227,10 @@ fn this_program() -> String {
     format!("/proc/{}/exe", std::process::id())
 }
 
-/// The client, and backups, on etcd's own processes.
+/// The client, and backups, on etcd's own processes and on every kind of store; some by the command.
 fn real_etcd() -> Result<()> {
     run_test("real_etcd", &[])?;
+    cargo::built(Target::Binary("capstan"))?;
     run_test("backups_of_real_etcd", &[])
 }
 

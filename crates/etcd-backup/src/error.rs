@@ -79,25 +79,33 @@ impl Error {
 
 const TRY_AGAIN: &str = "It is tried again";
 
+const NO_BUCKET: &str = "Is the bucket right, and does it exist?";
+
 const WRONG_CREDENTIALS: &str = "The credentials are wrong or missing";
 
-/// What stores say to credentials that nobody has or that do not belong together; S3 and Azure say it as if a right were missing.
-const UNKNOWN: &[&str] =
-    &["InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "AuthenticationFailed"];
+const NO_RIGHT: &str =
+    "The credentials are valid, but may not do this: see docs/etcd-backup.md for the rights that are needed";
 
 const NO_IDENTITY: &str =
     "The service that gives credentials refuses this identity: check what it may be, and whom that trusts";
 
-/// What services that give credentials say to an identity that they do not accept. The client has no kind of error of its own for it.
-const REFUSED: &[&str] = &[
-    "status code: 401",
-    "status code: 403",
-    "InvalidIdentityToken",
+/// What stores say to credentials that nobody has or that do not belong together; S3 and Azure say it as if a right were missing.
+const UNKNOWN: &[&str] = &[
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "InvalidToken",
     "ExpiredToken",
-    "invalid_client",
-    "invalid_grant",
-    "unauthorized_client",
+    "AuthenticationFailed",
+    "InvalidAuthenticationInfo",
+    // Azurite says so under the code that Azure has for a firewall that lets nobody in.
+    "Server failed to authenticate the request",
 ];
+
+/// What services that give credentials say, with the status 400, to an identity that they do not accept.
+const REFUSED: &[&str] = &["InvalidIdentityToken", "invalid_client", "invalid_grant", "unauthorized_client"];
+
+/// Requests to the store itself whose refusals the client gives no kind, as it does with those of services that give credentials.
+const WITHOUT_KIND: &[&str] = &["list request", "multipart request"];
 
 /// What an error of the store means, and what to do about it.
 pub(crate) fn of_store(
@@ -108,19 +116,15 @@ pub(crate) fn of_store(
 ) -> Error {
     use object_store::Error as E;
     let todo = match error {
-        E::NotFound { .. } => "Is the bucket right, and does it exist?",
-        E::PermissionDenied { .. } if says(error, UNKNOWN) => WRONG_CREDENTIALS,
-        E::PermissionDenied { .. } => {
-            "The credentials are valid, but may not do this: see docs/etcd-backup.md for the rights that are needed"
-        }
+        E::NotFound { .. } => NO_BUCKET,
+        E::PermissionDenied { .. } => denied(error),
         E::Unauthenticated { .. } => WRONG_CREDENTIALS,
-        E::Generic { .. } if says(error, REFUSED) => NO_IDENTITY,
         E::AlreadyExists { .. } | E::Precondition { .. } => "Another attempt has written it",
         E::InvalidPath { .. }
         | E::NotSupported { .. }
         | E::NotImplemented { .. }
         | E::UnknownConfigurationKey { .. } => "Check the store's settings",
-        _ => TRY_AGAIN,
+        _ => without_kind(error),
     };
     Error::Store {
         location: location.to_owned(),
@@ -128,6 +132,27 @@ pub(crate) fn of_store(
         object: object.to_owned(),
         why: innermost(error),
         todo,
+    }
+}
+
+fn denied(error: &object_store::Error) -> &'static str {
+    if says(error, UNKNOWN) { WRONG_CREDENTIALS } else { NO_RIGHT }
+}
+
+/// By the status that the last of the causes names, and by who was asked.
+fn without_kind(error: &object_store::Error) -> &'static str {
+    let whole = error.to_string();
+    let of_the_store = WITHOUT_KIND.iter().any(|request| whole.contains(request));
+    let said = innermost(error);
+    let status = said.split_once("status code: ").map(|(_, rest)| rest.get(..3).unwrap_or_default());
+    match (status, of_the_store) {
+        (Some("404"), true) => NO_BUCKET,
+        (Some("401"), true) => WRONG_CREDENTIALS,
+        (Some("403"), true) => denied(error),
+        (Some("401" | "403"), false) => NO_IDENTITY,
+        (Some("400"), _) if says(error, UNKNOWN) => WRONG_CREDENTIALS,
+        (Some("400"), _) if says(error, REFUSED) => NO_IDENTITY,
+        _ => TRY_AGAIN,
     }
 }
 
@@ -158,9 +183,32 @@ mod tests {
 
     #[test]
     fn credentials_that_nobody_has_are_told_from_a_right_that_is_missing() {
-        for code in ["SignatureDoesNotMatch", "InvalidAccessKeyId"] {
+        for code in ["SignatureDoesNotMatch", "InvalidAccessKeyId", "AuthenticationFailed"] {
             assert!(told(code).ends_with("The credentials are wrong or missing"), "{}", told(code));
         }
-        assert!(told("AccessDenied").contains("The credentials are valid, but may not do this"));
+        for code in ["AccessDenied", "AuthorizationPermissionMismatch", "AuthorizationFailure"] {
+            assert!(told(code).contains("The credentials are valid, but may not do this"), "{}", told(code));
+        }
+    }
+
+    /// The client gives no kind to a list that is refused, nor to an identity that is; both were once tried again for ever.
+    #[test]
+    fn what_the_client_gives_no_kind_is_told_by_who_was_asked_and_what_was_answered() {
+        for (request, status, todo) in [
+            ("list request", "404 Not Found: NoSuchBucket", NO_BUCKET),
+            ("list request", "401 Unauthorized: AuthenticationRequired", WRONG_CREDENTIALS),
+            ("list request", "403 Forbidden: InvalidAccessKeyId", WRONG_CREDENTIALS),
+            ("list request", "403 Forbidden: AccessDenied", NO_RIGHT),
+            ("list request", "503 Service Unavailable", TRY_AGAIN),
+            ("token request", "401 Unauthorized: AADSTS700211", NO_IDENTITY),
+            ("token request", "403 Forbidden: AccessDenied", NO_IDENTITY),
+            ("token request", "400 Bad Request: InvalidIdentityToken", NO_IDENTITY),
+            ("token request", "404 Not Found", TRY_AGAIN),
+            ("put request", "400 Bad Request: InvalidPart", TRY_AGAIN),
+        ] {
+            let said = format!("Error performing {request}: Server returned non-2xx status code: {status}");
+            let error = object_store::Error::Generic { store: "S3", source: said.into() };
+            assert_eq!(without_kind(&error), todo, "{request} {status}");
+        }
     }
 }

@@ -6,7 +6,7 @@
 //! load:  store ─> ranges ─> hash of what was stored ─> unseal ─> zstd ─> snapshot::Check ─> a file that etcdutl restores
 //! ```
 //!
-//! A backup is a directory of the store with two objects, `snapshot.zst` (`snapshot.zst.sealed`) and `manifest.json`. The manifest is
+//! A backup is a directory of the store with two objects, `snapshot-<attempt>.zst` (or `.zst.sealed`) and `manifest.json`. The manifest is
 //! written last and removed first: what has no manifest is not a backup, but the rest of an attempt ([`catalogue::Entry::Unfinished`]).
 //!
 //! Memory does not depend on the size of the database: [`save::PART`] bytes in a handful of buffers, and less than 64 MiB for a

@@ -18,7 +18,7 @@ use crate::{
     Error, Key, Manifest, Result, Sha256, Store,
     buffers::{Buffer, Buffers},
     fetch,
-    manifest::{Cluster, Compression, Database, Encryption, FORMAT, Hash, Revisions, Stored},
+    manifest::{self, Cluster, Compression, Database, Encryption, FORMAT, Hash, Revisions, Stored},
     seal::{self, Sealer},
     sha256::Hasher,
     snapshot::{Check, Snapshot},
@@ -71,19 +71,10 @@ pub async fn save<E: std::fmt::Display>(
     revisions: impl AsyncFnOnce() -> Result<Revisions>,
     progress: impl Fn(Progress) + Send + Sync,
 ) -> Result<Manifest> {
-    if let Some(earlier) = store.manifest(&about.id).await? {
-        return match earlier.cluster.uid == about.cluster.uid {
-            true => Ok(earlier),
-            false => Err(Error::Manifest {
-                id: about.id,
-                why: format!(
-                    "the name is taken by a backup of {}/{}",
-                    earlier.cluster.namespace, earlier.cluster.name
-                ),
-            }),
-        };
+    if let Some(earlier) = earlier(store, &about.id, &about.cluster.uid).await? {
+        return Ok(earlier);
     }
-    let object = if key.is_some() { "snapshot.zst.sealed" } else { "snapshot.zst" };
+    let object = &attempt(key)?;
     let (snapshot, stored) = upload(store, &about.id, object, key, chunks, &progress).await?;
     let revision = revisions().await?;
     let read = read_back(store, &about.id, object).await?;
@@ -110,8 +101,39 @@ pub async fn save<E: std::fmt::Display>(
             encryption: key.map(|key| Encryption { scheme: seal::SCHEME.to_owned(), key_id: key.id() }),
         },
     };
-    store.write_manifest(&manifest).await?;
-    Ok(manifest)
+    if store.write_manifest(&manifest).await? {
+        return Ok(manifest);
+    }
+    // Another attempt was faster, and what it stored is the backup; or it was this one, and the first answer was lost.
+    let Manifest { id, cluster, .. } = &manifest;
+    let earlier = earlier(store, id, &cluster.uid).await?;
+    if earlier.as_ref() != Some(&manifest) {
+        store.remove_object(id, object).await?;
+    }
+    earlier.ok_or_else(|| store.forgot(&store.path(id, manifest::OBJECT)))
+}
+
+/// The backup that has this name already, if it is of the same cluster.
+async fn earlier(store: &Store, id: &str, cluster_uid: &str) -> Result<Option<Manifest>> {
+    match store.manifest(id).await? {
+        Some(earlier) if earlier.cluster.uid != cluster_uid => Err(Error::Manifest {
+            id: id.to_owned(),
+            why: format!(
+                "the name is taken by a backup of {}/{}",
+                earlier.cluster.namespace, earlier.cluster.name
+            ),
+        }),
+        earlier => Ok(earlier),
+    }
+}
+
+/// The name of the object that this attempt writes, and no other: two attempts at one backup may go on at once, and neither must write over what the
+/// other's manifest speaks of.
+fn attempt(key: Option<&Key>) -> Result<String> {
+    let mut bytes = [0; 4];
+    aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Stopped)?;
+    let sealed = if key.is_some() { ".sealed" } else { "" };
+    Ok(format!("snapshot-{:08x}.zst{sealed}", u32::from_be_bytes(bytes)))
 }
 
 /// Hash and length of the object as it was sent.

@@ -226,6 +226,14 @@ impl Target {
         if let Some(endpoint) = &self.endpoint {
             builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
         }
+        let emulator = builder.get_config_value(&AzureConfigKey::UseEmulator);
+        let named = builder.get_config_value(&AzureConfigKey::AccountName).is_some();
+        if !named && emulator.as_deref() != Some("true") {
+            return Err(self.wrong(
+                "it names no account",
+                "Write az://container@account/prefix, or give a Secret that has the account's name and key",
+            ));
+        }
         let endpoint = builder.get_config_value(&AzureConfigKey::Endpoint);
         let builder = builder
             .with_container_name(container)
@@ -362,14 +370,19 @@ impl Store {
         Manifest::parse(id, &text).map(Some)
     }
 
-    /// Makes a backup of what was stored. Never over another one: two attempts at the same name do not mix. A manifest that the store does
-    /// not give back as it was written is none.
-    pub(crate) async fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
+    /// Makes a backup of what was stored. Never over another one: `false` if there is one. A manifest that the store does not give back as it
+    /// was written is none.
+    pub(crate) async fn write_manifest(&self, manifest: &Manifest) -> Result<bool> {
         let path = self.path(&manifest.id, manifest::OBJECT);
         let text = Bytes::from(manifest.text());
         let only_new = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        let payload = PutPayload::from_bytes(text.clone());
-        self.objects.put_opts(&path, payload, only_new).await.map_err(self.failed("write", &path))?;
+        match self.objects.put_opts(&path, PutPayload::from_bytes(text.clone()), only_new).await {
+            Ok(_) => {}
+            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(self.failed("write", &path)(error)),
+        }
         let kept = match self.objects.get(&path).await {
             Ok(found) => found.bytes().await,
             Err(object_store::Error::NotFound { .. }) => return Err(self.forgot(&path)),
@@ -377,7 +390,7 @@ impl Store {
         };
         let kept = kept.map_err(self.failed("read back", &path))?;
         match kept == text {
-            true => Ok(()),
+            true => Ok(true),
             false => {
                 self.remove_object(&manifest.id, manifest::OBJECT).await?;
                 Err(self.lied(&path, Sha256::of(&text), Sha256::of(&kept)))

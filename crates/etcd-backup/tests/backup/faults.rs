@@ -59,9 +59,10 @@ async fn a_snapshot_that_is_not_whole_is_never_stored() {
 async fn what_was_changed_in_the_store_is_not_restored() {
     let (objects, store) = in_memory();
     let manifest = save_whole(&store, "a", None, &large()).await.unwrap();
-    meddle(&objects, "of/db/a/snapshot.zst", |bytes| bytes[9_000_000] ^= 1).await;
+    let path = format!("of/db/a/{}", manifest.stored.object);
+    meddle(&objects, &path, |bytes| bytes[9_000_000] ^= 1).await;
     assert!(refusal(loaded(&store, &manifest, None).await).contains("is damaged"));
-    meddle(&objects, "of/db/a/snapshot.zst", |bytes| bytes.truncate(9_000_000)).await;
+    meddle(&objects, &path, |bytes| bytes.truncate(9_000_000)).await;
     let said = refusal(loaded(&store, &manifest, None).await);
     assert!(said.contains("is damaged") && said.contains("9000000 bytes"), "{said}");
 

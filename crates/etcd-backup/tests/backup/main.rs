@@ -25,7 +25,7 @@ use etcd_backup::{
     manifest::{Cluster, Revisions},
     save, snapshot,
 };
-use futures::stream;
+use futures::{Stream, stream};
 use jiff::Timestamp;
 
 /// A snapshot that does not compress well, of several parts.
@@ -66,6 +66,15 @@ async fn save_chunks(
 ) -> Result<Manifest> {
     let revisions = async || Ok(Revisions { at_least: 40, at_most: 42 });
     save::save(store, about(id), key, stream::iter(chunks), revisions, |_| ()).await
+}
+
+async fn save_stream(
+    store: &Store,
+    id: &str,
+    chunks: impl Stream<Item = Result<Bytes, String>>,
+) -> Result<Manifest> {
+    let revisions = async || Ok(Revisions { at_least: 40, at_most: 42 });
+    save::save(store, about(id), None, chunks, revisions, |_| ()).await
 }
 
 async fn save_whole(store: &Store, id: &str, key: Option<&Key>, snapshot: &[u8]) -> Result<Manifest> {

@@ -2,10 +2,12 @@
 
 use std::fs;
 
+use bytes::Bytes;
 use etcd_backup::{Store, Target, catalogue, load, retention::Policy, seal};
+use futures::stream;
 use jiff::{Timestamp, ToSpan as _};
 
-use super::{large, listed, loaded, refusal, save_whole};
+use super::{large, listed, loaded, refusal, save_stream, save_whole, small};
 
 /// A place, and what keeps it there.
 struct Place {
@@ -82,6 +84,25 @@ async fn an_attempt_whose_word_was_lost_is_recognised() {
     assert_eq!(first, again);
 }
 
+/// A pod that was given up may go on beside the one that took its place. It once wrote its snapshot over the other's, whose manifest then spoke of
+/// something that was no longer there.
+#[tokio::test]
+async fn of_two_attempts_at_one_name_the_first_one_stays_as_it_was() {
+    for Place { store, _directory } in [directory(), s3().await] {
+        let others = large();
+        let beginning = small();
+        let meanwhile = async {
+            save_whole(&store, "nightly", None, &others).await.unwrap();
+            Ok::<_, String>(Bytes::from(beginning))
+        };
+        let slow = save_stream(&store, "nightly", stream::once(meanwhile)).await.unwrap();
+        assert_eq!(slow.database.bytes, others.len() as u64 - 32, "both speak of the same backup");
+        assert!(loaded(&store, &slow, None).await.unwrap() == others);
+        let found = store.found().await.unwrap();
+        assert_eq!(found[0].objects.len(), 2, "{found:?}");
+    }
+}
+
 #[tokio::test]
 async fn the_wrong_key_and_no_key_are_named() {
     let Place { store, _directory } = directory();
@@ -103,13 +124,24 @@ async fn a_bucket_that_is_not_there_and_wrong_credentials_are_told_apart() {
         credentials: Some(credentials.clone()),
         ..Target::default()
     };
-    let said = refusal(save_whole(&target.open().unwrap(), "a", None, &large()).await);
-    assert!(said.contains("s3://nowhere") && said.contains("does it exist"), "{said}");
+    let store = target.open().unwrap();
+    // A list that is refused was once said to be tried again.
+    for error in
+        [save_whole(&store, "a", None, &small()).await.unwrap_err(), store.found().await.unwrap_err()]
+    {
+        let said = error.to_string();
+        assert!(said.contains("s3://nowhere") && said.contains("does it exist"), "{said}");
+        assert!(!error.is_transient(), "{said}");
+    }
 
     fs::write(credentials.join("secretAccessKey"), "another").unwrap();
-    let target = Target { url: "s3://backups".to_owned(), ..target };
-    let said = refusal(save_whole(&target.open().unwrap(), "a", None, &large()).await);
-    assert!(said.contains("credentials"), "{said}");
+    let store = Target { url: "s3://backups".to_owned(), ..target }.open().unwrap();
+    for error in
+        [save_whole(&store, "a", None, &small()).await.unwrap_err(), store.found().await.unwrap_err()]
+    {
+        assert!(error.to_string().ends_with("The credentials are wrong or missing"), "{error}");
+        assert!(!error.is_transient(), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,17 @@
-//! Backups of real etcd processes, of every version that is pinned: taken, fetched, restored with that version's etcdutl, and compared.
+//! Backups of real etcd processes, of every version that is pinned: taken, fetched, restored with that version's etcdutl, and compared. And in
+//! every kind of store, which are processes, too.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod azure;
+mod by_command;
+mod gcs;
+#[path = "../shared/platform.rs"]
+mod platform;
 mod point_in_time;
 mod process;
+mod stores;
+#[path = "../shared/tls_front.rs"]
+mod tls_front;
 mod verify;
 
 use std::{fs, path::Path, process::Command};

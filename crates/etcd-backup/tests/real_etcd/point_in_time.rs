@@ -16,7 +16,6 @@ use etcd_backup::{
         point, reach, replay,
     },
 };
-use jiff::Timestamp;
 use lab::versions::Operand;
 use tokio::{
     sync::{oneshot, watch},
@@ -25,16 +24,11 @@ use tokio::{
 
 use super::{
     hash,
-    process::{Etcd, program},
+    process::{Etcd, now, program},
     store, write,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-#[allow(clippy::disallowed_methods, reason = "real processes have the real time")]
-fn now() -> Timestamp {
-    Timestamp::now()
-}
 
 pub(crate) async fn take_as(etcd: &Etcd, store: &Store, id: &str, key: Option<&Key>) -> Manifest {
     let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver().await.unwrap();
@@ -61,13 +55,13 @@ pub(crate) async fn take_as(etcd: &Etcd, store: &Store, id: &str, key: Option<&K
 }
 
 /// A capture that runs.
-struct Running {
+pub(crate) struct Running {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<Result<Ended>>,
     state: watch::Receiver<State>,
 }
 
-fn capture(store: &Store, endpoints: Vec<String>, key: Option<&Key>) -> Running {
+pub(crate) fn capture(store: &Store, endpoints: Vec<String>, key: Option<&Key>) -> Running {
     let (stop, stopped) = oneshot::channel::<()>();
     let (tell, state) = watch::channel(State::default());
     let (store, key) = (store.clone(), key.cloned());
@@ -94,11 +88,11 @@ impl Running {
         found.expect("in time").expect("it still runs").clone()
     }
 
-    async fn stored(&mut self, revision: i64) {
+    pub(crate) async fn stored(&mut self, revision: i64) {
         self.until(|state| state.to.is_some_and(|to| to.revision >= revision)).await;
     }
 
-    async fn stop(mut self) -> Ended {
+    pub(crate) async fn stop(mut self) -> Ended {
         self.stop.take().unwrap().send(()).ok();
         self.task.await.unwrap().unwrap()
     }

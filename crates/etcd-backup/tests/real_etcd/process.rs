@@ -9,6 +9,7 @@ use std::{
 };
 
 use etcd_api::{Client, Consistency, Endpoint as _};
+use jiff::Timestamp;
 use lab::{binaries, versions::Operand};
 use tokio::{
     process::{Child, Command},
@@ -18,10 +19,15 @@ use tokio::{
 const PATIENCE: Duration = Duration::from_secs(60);
 const DEADLINE: Duration = Duration::from_secs(5);
 
-struct Quiet;
+pub(crate) struct Quiet;
 
 impl lab::Progress for Quiet {
     fn step(&self, _: &str) {}
+}
+
+#[allow(clippy::disallowed_methods, reason = "real processes have the real time")]
+pub(crate) fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 pub(crate) fn program(version: &str, name: &str) -> PathBuf {

@@ -277,7 +277,9 @@ async fn a_backup_that_cannot_be_used_is_refused_and_nothing_is_touched() {
         // Somebody cuts the object off, or writes something else over it; the manifest stays.
         let directory = format!("/data/example-backup/etcd/{id}");
         let root = ground::root_of(&s3(world).await);
-        let object = root.join(directory.trim_start_matches('/')).join("snapshot.zst");
+        let mut objects = std::fs::read_dir(root.join(directory.trim_start_matches('/'))).unwrap();
+        let snapshot = |file: &std::path::Path| file.extension().is_some_and(|it| it == "zst");
+        let object = objects.find_map(|file| Some(file.unwrap().path()).filter(|it| snapshot(it))).unwrap();
         let whole = std::fs::read(&object).unwrap();
         let untouched = cluster.incarnations().await;
         credentials(world, "wrong", "guessed").await;

@@ -45,5 +45,5 @@ func (d door) signed(given string) bool {
 	if err != nil || json.Unmarshal(text, &claims) != nil {
 		return false
 	}
-	return time.Now().Unix() < claims.Exp && strings.Contains(claims.Scope, "devstorage")
+	return time.Now().Unix() < claims.Exp && strings.HasPrefix(claims.Scope, "https://www.googleapis.com/auth/")
 }
