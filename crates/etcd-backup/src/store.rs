@@ -254,8 +254,9 @@ impl Target {
         let plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
         let mut options = ClientOptions::new()
             .with_allow_http(plain)
-            // Our image has no certificates of authorities; without TLS none are missed.
-            .with_no_system_certificates(plain || self.ca_file.is_some())
+            // A machine may have no certificates of authorities; without TLS none are missed. Who has no credentials may have to ask for
+            // some, of a service that has TLS.
+            .with_no_system_certificates(self.ca_file.is_some() || (plain && self.credentials.is_some()))
             .with_connect_timeout(Duration::from_secs(5))
             .with_read_timeout(Duration::from_secs(30))
             .with_timeout(Duration::from_secs(300));
@@ -301,10 +302,12 @@ impl Target {
     }
 
     fn unusable(&self, error: &object_store::Error) -> Error {
-        self.wrong(
-            &format!("its settings cannot be used ({error})"),
-            "For https, name the file with the authorities' certificates",
-        )
+        // What the client says when it finds no authority at all to believe.
+        let todo = match error.to_string().contains("builder error") {
+            true => "For https, name the file with the authorities' certificates",
+            false => "Check the credentials and the settings of the store",
+        };
+        self.wrong(&format!("its settings cannot be used ({error})"), todo)
     }
 }
 
@@ -480,6 +483,28 @@ mod tests {
             ..Target::default()
         };
         assert!(target.open().unwrap_err().to_string().contains("has no key accessKeyID"));
+    }
+
+    #[test]
+    fn credentials_that_are_none_are_told_without_being_shown() {
+        for (url, keys) in [
+            ("gs://bucket", &[("serviceAccount", "hunter2")][..]),
+            ("az://container", &[("accountName", "backup"), ("accountKey", "hunter2!")]),
+        ] {
+            let files = tempfile::tempdir().unwrap();
+            for (key, value) in keys {
+                fs::write(files.path().join(key), value).unwrap();
+            }
+            let target = Target {
+                url: url.to_owned(),
+                endpoint: Some("http://127.0.0.1:9".to_owned()),
+                credentials: Some(files.path().to_owned()),
+                ..Target::default()
+            };
+            let said = target.open().unwrap_err().to_string();
+            assert!(said.ends_with("Check the credentials and the settings of the store"), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
     }
 
     #[test]

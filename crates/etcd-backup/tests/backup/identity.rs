@@ -107,6 +107,12 @@ async fn an_account_of_kubernetes_becomes_a_role_of_aws() {
         assert!(request.header("authorization").unwrap().contains("/eu-central-1/s3/"), "{request:?}");
     }
 
+    // A store without TLS does not mean that nobody has it.
+    let mut trusting = environment.to_vec();
+    trusting.push(("SSL_CERT_FILE", text(&ca)));
+    let told = play(&format!("http://{} - -", address(&target)), &trusting).await;
+    assert!(told.contains("stored [\"a 8192\"]"), "{told}");
+
     fs::write(&token, "another").unwrap();
     let told = play(&work, &environment).await;
     assert!(told.contains("failed: ") && told.contains("sts:AssumeRoleWithWebIdentity"), "{told}");

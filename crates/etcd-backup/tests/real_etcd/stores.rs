@@ -15,6 +15,7 @@ use etcd_backup::{
     source::Source,
     wal::{Ended, Point, point, replay},
 };
+use futures::stream;
 use tokio::process::Child;
 
 use super::{
@@ -91,6 +92,7 @@ async fn life(server: &Server) {
     assert_eq!(hash(&again, last).await.hash, hash(&client, last).await.hash);
 
     retention(&store, &plain).await;
+    broken(&store, &plain).await;
     two_attempts(&etcd, &store, &plain).await;
     refusals(server).await;
 }
@@ -119,24 +121,42 @@ async fn retention(store: &Store, plain: &Manifest) {
     assert_eq!(found.iter().map(|found| found.id.as_str()).collect::<Vec<_>>(), ["sealed"]);
 }
 
-/// The second one to end learns from the store that the name is taken: it asked for it to be new.
-async fn two_attempts(etcd: &Etcd, store: &Store, like: &Manifest) {
-    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver().await.unwrap();
-    let about = About {
-        id: "raced".to_owned(),
+fn about(id: &str, like: &Manifest) -> About {
+    About {
+        id: id.to_owned(),
         producer: "test".to_owned(),
         cluster: like.cluster.clone(),
         etcd_version: like.etcd_version.clone(),
         taken_at: now(),
         hash: None,
         schedule: None,
-    };
+    }
+}
+
+/// An etcd that goes away when parts have arrived already: they are given up, and nothing of them is ever listed.
+async fn broken(store: &Store, like: &Manifest) {
+    let mut random = fastrand::Rng::with_seed(7);
+    let noise = std::iter::repeat_with(|| {
+        let mut chunk = vec![0; 1 << 20];
+        random.fill(&mut chunk);
+        Ok(Bytes::from(chunk))
+    });
+    let chunks = stream::iter(noise.take(12).chain([Err("connection reset")]));
+    let revisions = async || Ok(like.revision);
+    let error = save::save(store, about("broken", like), None, chunks, revisions, |_| ()).await.unwrap_err();
+    assert!(error.to_string().contains("connection reset") && error.is_transient(), "{error}");
+    assert!(!store.found().await.unwrap().iter().any(|found| found.id == "broken"));
+}
+
+/// The second one to end learns from the store that the name is taken: it asked for it to be new.
+async fn two_attempts(etcd: &Etcd, store: &Store, like: &Manifest) {
+    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver().await.unwrap();
     let meanwhile = async || {
         take_as(etcd, store, "raced", None).await;
         Ok(giver.revisions().await.unwrap())
     };
     let chunks = giver.snapshot().await.unwrap();
-    let slow = save::save(store, about, None, chunks, meanwhile, |_| ()).await.unwrap();
+    let slow = save::save(store, about("raced", like), None, chunks, meanwhile, |_| ()).await.unwrap();
     assert_eq!(store.manifest("raced").await.unwrap().as_ref(), Some(&slow), "both speak of the same backup");
     load::verify(store, &slow, None, |_| ()).await.unwrap();
     let found = store.found().await.unwrap();
