@@ -215,8 +215,10 @@ pub enum Step {
     Start,
     /// It failed: the pods go again.
     UndoStop,
-    /// A Job brings the old data back.
+    /// A Job brings the data back as it was; after an upgrade with all that was written since.
     UndoData,
+    /// That failed: a Job brings back the backup that was made first.
+    UndoRestore,
     /// The old version comes back.
     UndoStart,
 }

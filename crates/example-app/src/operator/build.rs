@@ -125,14 +125,12 @@ pub(crate) fn job(world: &World, operation: &Operation) -> Option<Job> {
             restore(wish.map_or("latest", |wish| &wish.backup), &prefix)
         }
         Step::Migrate => words(["migrate", "--to", &operation.to]),
-        Step::UndoData => match (&operation.safety, operation.kind, &operation.from) {
-            // From the backup that was made first.
-            (Some(key), _, _) => restore(key, &names::prefix(app)),
-            // By a migration into the older format, which holds all that the old version knew.
-            (None, OperationKind::Upgrade, Some(from)) => words(["migrate", "--to", from, "--undo"]),
-            // Not at all: there was nothing worth keeping.
-            (None, _, _) => return None,
-        },
+        // Into the older format, which holds all that the old version knew.
+        Step::UndoData if operation.kind == OperationKind::Upgrade => {
+            words(["migrate", "--to", operation.from.as_ref()?, "--undo"])
+        }
+        // From the backup that was made first, if there was anything worth keeping.
+        Step::UndoData | Step::UndoRestore => restore(operation.safety.as_ref()?, &names::prefix(app)),
         Step::Stop | Step::Start | Step::UndoStop | Step::UndoStart => return None,
     };
     let component = arguments.first().cloned().unwrap_or_default();

@@ -149,7 +149,7 @@ fn shape(world: &World, wanted: &Wanted, operation: Option<&Operation>) -> (Stri
     match it.step {
         Step::Start => (it.to.clone(), true),
         Step::BackUp | Step::UndoStart => (from, true),
-        Step::Stop | Step::Restore | Step::Migrate | Step::UndoStop | Step::UndoData => (from, false),
+        _ => (from, false),
     }
 }
 

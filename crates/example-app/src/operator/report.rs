@@ -187,7 +187,7 @@ fn operating(world: &World, it: &Operation) -> Finding {
         Step::Migrate => format!("Job {job} brings the data into the format of {to}"),
         Step::Start => format!("{to} starts"),
         Step::UndoStop => "the pods stop again".to_owned(),
-        Step::UndoData => format!("Job {job} brings the old data back"),
+        Step::UndoData | Step::UndoRestore => format!("Job {job} brings the old data back"),
         Step::UndoStart => format!("{from} starts again"),
     };
     let undone = it.failure.as_ref().map(|why| format!(" is undone, because {why}")).unwrap_or_default();

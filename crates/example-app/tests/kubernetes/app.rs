@@ -251,6 +251,18 @@ impl App<'_> {
         }
     }
 
+    /// Writes ever greater numbers into one note until the application stops; the last one that it has acknowledged.
+    pub(crate) async fn counts_until_it_stops(&self, key: &str) -> u32 {
+        let mut number = 0;
+        loop {
+            let next = number + 1;
+            match self.ask(Method::PUT, &format!("notes/{key}"), &next.to_string()).await {
+                Ok(answer) if answer.status == 201 || answer.status == 204 => number = next,
+                _ => return number,
+            }
+        }
+    }
+
     /// All notes are there, to the letter. One that is missing or different is lost: only silence is waited out.
     pub(crate) async fn has_its_notes(&self) {
         for (key, text) in NOTES {

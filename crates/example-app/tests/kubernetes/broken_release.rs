@@ -13,7 +13,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn a_broken_release_is_rolled_back_with_its_migration_from_the_backup() {
+async fn a_broken_release_is_rolled_back_with_its_migration_and_nothing_that_was_written_is_lost() {
     scenario(async |world| {
         world.with_store().await;
         let app = world.app("notes");
@@ -21,6 +21,8 @@ async fn a_broken_release_is_rolled_back_with_its_migration_from_the_backup() {
         app.runs("0.0.1").await;
         app.write_notes().await;
         app.patch(json!({"appVersion": "0.0.3"})).await;
+        // The application goes on while the backup is made, and until it stops for the migration.
+        let last = app.counts_until_it_stops("late").await;
         let said = app.says_within("UpgradeFailed", LONG).await;
         assert!(said.contains("0.0.3"), "{said}");
         app.until("is back at 0.0.1", PATIENCE, |app| {
@@ -33,6 +35,8 @@ async fn a_broken_release_is_rolled_back_with_its_migration_from_the_backup() {
         assert_eq!(app.answers("healthz", 200).await, r#"{"format":1,"version":"0.0.1"}"#);
         app.told("Undone").await;
         app.has_its_notes().await;
+        let late = app.note("late").await.map(|text| text.parse::<u32>().unwrap());
+        assert!(last > 0 && late >= Some(last), "{last} was acknowledged, and {late:?} is there");
 
         // It is not tried again by itself, and a good release is taken at once.
         app.patch(json!({"appVersion": "0.0.2"})).await;

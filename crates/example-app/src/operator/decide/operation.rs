@@ -4,8 +4,8 @@
 //! ```text
 //! BackUp ─> Stop ─> Restore ─> Migrate ─> Start ─> done       an upgrade has no Restore; one without a new format only Start
 //!    │       │         │          └───────┐ └──> UndoStop ─┐
-//!    ▼       └────┬────┘                  └──> UndoData <──┘
-//! given up        └──────────────> UndoStart <────┘ ─────> given up
+//!    ▼       └────┬────┘                  └──> UndoData <──┘ ──> UndoRestore, when that fails
+//! given up        └──────────────> UndoStart <────┴────────────────┘ ──> given up
 //! ```
 
 use std::time::Duration;
@@ -30,6 +30,7 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
     let job = names::job(&world.app, it, it.step);
     let done = || Some(News::Succeeded(it.clone()));
     let give_up = |why| Some(News::GivenUp(it.clone(), why));
+    let strand = |why: &str| Some(stranded(world, it, why));
     let go = |step| Some(News::step(it, step, None, now));
     // A new instance has nothing to go back to.
     let back = |step, why: String| match it.from {
@@ -37,6 +38,8 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
         None => give_up(why),
     };
     let cancelled = cancelled(world, wanted, it);
+    // The data itself, and a backup of it from before: an upgrade that fails loses nothing that was written since, if it can be helped.
+    let has_both = it.kind == OperationKind::Upgrade && it.safety.is_some();
     let is_late = it.left(START_DEADLINE, now).is_none();
     match (it.step, world.live.run(&job)) {
         (Step::BackUp, Some(Run::Succeeded(_))) if it.kind == OperationKind::Backup => done(),
@@ -87,18 +90,17 @@ pub(crate) fn advance(world: &World, wanted: &Wanted, it: &Operation, now: Times
 
         (Step::UndoStop, _) if world.is_stopped(&job) => go(Step::UndoData),
 
-        (Step::UndoData, Some(Run::Failed { message, .. })) => Some(stranded(world, it, &message)),
-        (Step::UndoData, Some(Run::Succeeded(_))) => go(Step::UndoStart),
-        (Step::UndoData, _) if build::job(world, it).is_none() => {
-            Some(stranded(world, it, "nothing was kept of it"))
-        }
+        (Step::UndoData | Step::UndoRestore, Some(Run::Succeeded(_))) => go(Step::UndoStart),
+        (Step::UndoData, Some(Run::Failed { .. })) if has_both => go(Step::UndoRestore),
+        (Step::UndoData | Step::UndoRestore, Some(Run::Failed { message, .. })) => strand(&message),
+        (Step::UndoData, _) if build::job(world, it).is_none() => strand("nothing was kept of it"),
 
         (Step::UndoStart, _) => {
             let is_back = it.from.as_ref().is_none_or(|from| world.started(from).is_ok());
             let is_over = is_back || is_late || asks_for_restore(world, it);
             it.failure.clone().filter(|_| is_over).and_then(give_up)
         }
-        (Step::Restore | Step::Migrate | Step::UndoStop | Step::UndoData, _) => None,
+        (Step::Restore | Step::Migrate | Step::UndoStop | Step::UndoData | Step::UndoRestore, _) => None,
     }
 }
 

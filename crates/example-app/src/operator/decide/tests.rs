@@ -158,7 +158,29 @@ fn a_broken_release_with_a_new_format_gets_its_data_back() {
     assert_eq!(model.world.status().current_version.as_deref(), Some("0.0.1"));
 }
 
-/// 0.0.1 to 0.0.3, which never becomes ready; and the store is away when the data from before is to come back.
+#[test]
+fn data_that_no_migration_brings_back_comes_from_the_backup() {
+    let mut model = Model::running(with_backup("0.0.1"));
+    model.broken = vec!["0.0.2"];
+    model.edit(|spec| spec.app_version = "0.0.2".into());
+    let mut steps = Vec::new();
+    for _ in 0..30 {
+        model.reconcile();
+        model.pods_follow();
+        let step = model.world.status().operation.map(|it| it.step);
+        model.jobs_end((step == Some(Step::UndoData)).then_some(65));
+        model.pass(30);
+        steps.extend(step);
+    }
+    steps.dedup();
+    assert_eq!(
+        steps.last_chunk(),
+        Some(&[Step::UndoStop, Step::UndoData, Step::UndoRestore, Step::UndoStart])
+    );
+    assert_eq!(model.world.status().current_version.as_deref(), Some("0.0.1"));
+}
+
+/// 0.0.1 to 0.0.3, which never becomes ready; and no Job brings the data from before back.
 fn stranded(broken: Vec<&'static str>) -> Model {
     let mut model = Model::running(with_backup("0.0.1"));
     model.broken = broken;
@@ -166,7 +188,8 @@ fn stranded(broken: Vec<&'static str>) -> Model {
     for _ in 0..30 {
         model.reconcile();
         model.pods_follow();
-        let undoing = model.world.status().operation.is_some_and(|it| it.step == Step::UndoData);
+        let step = model.world.status().operation.map(|it| it.step);
+        let undoing = matches!(step, Some(Step::UndoData | Step::UndoRestore));
         model.jobs_end(undoing.then_some(75));
         model.pass(30);
     }
