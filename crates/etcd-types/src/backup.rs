@@ -64,17 +64,17 @@ pub enum BackupDeletionPolicy {
 #[serde(rename_all = "camelCase")]
 #[x_kube(
     validation = Rule::new("self.url.matches('^(s3|gs|az)://[^/ ]+(/[^ ]*)?$') || self.url.matches('^pvc://[a-z0-9.-]+(/[^ ]*)?$')").message("store.url is such as s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or pvc://claim/directory"),
-    validation = Rule::new("self.url.startsWith('s3://') || !(has(self.server) || has(self.region) || self.virtualHostStyle || has(self.serverSideEncryption) || has(self.kmsKey))").message("store.server, region, virtualHostStyle, serverSideEncryption and kmsKey are for s3:// only"),
-    validation = Rule::new("!self.url.startsWith('pvc://') || !(has(self.ca) || has(self.credentials))").message("store.ca and store.credentials are not for pvc://"),
+    validation = Rule::new("self.url.startsWith('s3://') || !(has(self.region) || self.virtualHostStyle || has(self.serverSideEncryption) || has(self.kmsKey))").message("store.region, virtualHostStyle, serverSideEncryption and kmsKey are for s3:// only"),
+    validation = Rule::new("!self.url.startsWith('pvc://') || !(has(self.server) || has(self.ca) || has(self.credentials))").message("store.server, ca and credentials are not for pvc://"),
     validation = Rule::new("!has(self.kmsKey) || has(self.serverSideEncryption)").message("store.kmsKey needs store.serverSideEncryption, such as aws:kms"),
     validation = Rule::new("!has(self.credentials) || !has(self.serviceAccountName)").message("store.credentials and store.serviceAccountName exclude each other: a Secret, or the platform's identity")
 )]
 pub struct BackupStore {
-    /// `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, or `pvc://claim/directory` for a
-    /// PersistentVolumeClaim of this namespace.
+    /// `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix` (`az://container@account/prefix` where the credentials name no
+    /// account), or `pvc://claim/directory` for a PersistentVolumeClaim of this namespace.
     #[schemars(length(min = 6, max = 1024))]
     pub url: String,
-    /// The server of a store that speaks S3 and is not AWS, for example `https://minio.storage.svc:9000`.
+    /// Another server than the cloud's own: of a store that speaks S3, for example `https://minio.storage.svc:9000`, or a private endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512), regex(pattern = r"^https?://[^ ]+$"))]
     pub server: Option<String>,
@@ -242,7 +242,8 @@ mod tests {
         let cases = [
             (store(json!({"url": "backups"})), "store.url is such as"),
             (store(json!({"url": "file:///etc"})), "store.url is such as"),
-            (store(json!({"url": "gs://b", "server": "http://s"})), "are for s3:// only"),
+            (store(json!({"url": "gs://b", "region": "r"})), "are for s3:// only"),
+            (store(json!({"url": "pvc://b", "server": "http://s"})), "are not for pvc://"),
             (store(json!({"url": "pvc://b", "credentials": {"name": "c"}})), "are not for pvc://"),
             (store(json!({"url": "s3://b", "kmsKey": "k"})), "needs store.serverSideEncryption"),
             (

@@ -11,8 +11,11 @@ use crate::{
     versions::COREDNS,
 };
 
-const MANIFESTS: &[&str] =
-    &[include_str!("../manifests/dns.yaml"), include_str!("../manifests/storage.yaml")];
+const MANIFESTS: &[&str] = &[
+    include_str!("../manifests/nodes.yaml"),
+    include_str!("../manifests/dns.yaml"),
+    include_str!("../manifests/storage.yaml"),
+];
 
 pub(crate) fn apply(lab: &Lab) -> Result<()> {
     let values = [("${COREDNS}", COREDNS.version.to_owned()), ("${DNS}", DNS_SERVICE.to_string())];

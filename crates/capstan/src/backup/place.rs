@@ -13,7 +13,7 @@ pub(crate) struct Place {
     /// Where: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///directory.
     #[arg(value_name = "STORE")]
     url: String,
-    /// The server of a store that speaks S3 and is not AWS.
+    /// Another server than the cloud's own, such as that of a store that speaks S3.
     #[arg(long, value_name = "URL", help_heading = "Store")]
     server: Option<String>,
     #[arg(long, value_name = "NAME", help_heading = "Store")]
