@@ -211,11 +211,16 @@ pub(crate) fn deleting() -> Vec<Condition> {
 fn available(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     let serves = case.members.values().any(|seen| seen.health == Health::Serving);
     let (phase, message) = phase::judge(case, None, &[]);
+    let known = case.picture.status.operation.as_ref();
     match phase {
         _ if serves => (Truth::True, Why::Serving, "a linearizable read succeeded".into()),
         Phase::Unknown => (Truth::Unknown, Why::NotReachable, message),
         _ if case.identity.cluster_id.is_none() => {
             (Truth::False, Why::Bootstrapping, "the cluster does not exist yet".into())
+        }
+        // Whoever has never served has lost nothing.
+        _ if known.is_some_and(|it| it.kind == OperationKind::Found) => {
+            (Truth::False, Why::Bootstrapping, message)
         }
         _ => (Truth::False, Why::QuorumLost, message),
     }

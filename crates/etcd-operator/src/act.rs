@@ -224,19 +224,17 @@ impl<K> Kind for K where
 /// Makes the object what it should be. One that the cache does not have, but the server does, is either somebody else's, and is
 /// left alone, or ours and newer than the cache.
 async fn ensure<K: Kind>(cx: &Context, wanted: &K, live: Option<&K>) -> Result<Option<K>> {
-    if live.is_none() {
-        let (kind, key) = (KindId::of::<K>(), Key::of(wanted));
-        let api: Api<K> = Api::namespaced(cx.client(), key.namespace());
-        let found = api.get_opt(key.name()).await;
-        let found = found.map_err(|error| Error::api("get", kind.clone(), key.clone(), error))?;
-        if let Some(found) = found {
-            return Err(match found.labels().get(names::CLUSTER) == wanted.labels().get(names::CLUSTER) {
-                true => Error::Stale { kind: Box::new(kind), key },
-                false => stranger(kind, key),
-            });
-        }
+    if live.is_some() {
+        return cx.apply(wanted, live).await;
     }
-    cx.apply(wanted, live).await
+    cx.apply_new(wanted, |found| {
+        let (kind, key) = (KindId::of::<K>(), Key::of(wanted));
+        match found.labels().get(names::CLUSTER) == wanted.labels().get(names::CLUSTER) {
+            true => Error::Stale { kind: Box::new(kind), key },
+            false => stranger(kind, key),
+        }
+    })
+    .await
 }
 
 pub(crate) fn stranger(kind: KindId, key: Key) -> Error {

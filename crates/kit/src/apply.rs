@@ -70,17 +70,41 @@ impl Context {
         K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
+        match live {
+            Some(live) => self.send(desired, Some(live)).await,
+            None => self.send(desired, self.look(desired).await?.as_ref()).await,
+        }
+    }
+
+    /// The same for an object that should not be there yet. If it is, it is left alone, and `found` says what that means.
+    pub async fn apply_new<K>(&self, desired: &K, found: impl FnOnce(&K) -> Error) -> Result<Option<K>>
+    where
+        K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
+        match self.look(desired).await? {
+            Some(live) => Err(found(&live)),
+            None => self.send(desired, None).await,
+        }
+    }
+
+    /// What the server has in its place.
+    async fn look<K>(&self, desired: &K) -> Result<Option<K>>
+    where
+        K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
+        let target = Target::of(desired)?;
+        self.read(&target).await?.map(|text| decode::<K>("get", &target, &text)).transpose()
+    }
+
+    async fn send<K>(&self, desired: &K, live: Option<&K>) -> Result<Option<K>>
+    where
+        K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
         let target = Target::of(desired)?;
         let intent = Intent::of(&target.kind, desired).map_err(Error::other)?;
-        let read;
-        let live = match live {
-            Some(live) => Some(live),
-            None => {
-                read =
-                    self.read(&target).await?.map(|text| decode::<K>("get", &target, &text)).transpose()?;
-                read.as_ref()
-            }
-        };
         if let Some(live) = live {
             own::refuse_foreign(desired, live)?;
             let differences = self.news(&intent, live)?;

@@ -3,7 +3,7 @@
 
 mod table;
 
-use futures::StreamExt as _;
+use futures::{StreamExt as _, future::join_all};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::{
     ResourceExt as _,
@@ -268,10 +268,14 @@ fn under_load(report: Report, what: &str, table: &mut Table, bare: &Bare) {
 }
 
 async fn many(world: &World, table: &mut Table) {
-    let one = world.cluster("one");
-    let began = Instant::now();
-    one.run(1, "3.6.16").await;
-    let alone = seconds(began);
+    let mut times = Vec::new();
+    for number in 0..TRIES {
+        let one = world.cluster(&format!("one-{number}"));
+        let began = Instant::now();
+        one.run(1, "3.6.16").await;
+        times.push(seconds(began));
+    }
+    let alone = median(times);
     // Where the machine is the limit, and not the operator, this is what shows it.
     let names: Vec<String> = (1..=20).map(|number| format!("pods-{number}")).collect();
     let pods = pods_with_new_volumes(world, &names).await;
@@ -280,12 +284,13 @@ async fn many(world: &World, table: &mut Table) {
     for cluster in &many {
         cluster.create(spec(1, "3.6.16")).await;
     }
+    // To ask every member all the time would be a load of its own.
     for cluster in &many {
-        cluster.is_well(1, "3.6.16", LONG).await;
+        cluster.until("is healthy", LONG, |_, status| status.ready_members == Some(1)).await;
     }
-    let beside = format!("{alone:.1} s: one of them; × 3; {pods:.1} s: 20 pods with new volumes; × 1.5");
-    let limit = f32::max(3.0 * alone, 1.5 * pods);
-    table.row("20 clusters of one member", seconds(began), Unit::Seconds, limit, &beside);
+    join_all(many.iter().map(|cluster| cluster.is_well(1, "3.6.16", LONG))).await;
+    let beside = format!("{alone:.1} s: one of them; × 3; {pods:.1} s: 20 pods with new volumes");
+    table.row("20 clusters of one member", seconds(began), Unit::Seconds, 3.0 * alone, &beside);
 }
 
 #[tokio::test]

@@ -116,6 +116,19 @@ async fn without_a_cache_the_server_is_asked_first() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_should_not_be_there_yet_is_left_alone_if_it_is() {
+    let server = Server::new();
+    let (cx, _recorder) = Context::for_tests(server.client());
+    let mut told = Told(server.clone(), 0);
+    let found = |live: &ConfigMap| Error::other(format!("there is one with {:?}", live.data));
+    cx.apply_new(&config_map("c", json!({"a": "1"})), found).await.unwrap().expect("it was not there");
+    assert_eq!(told.next(), ["get configmaps default/c", "patch configmaps default/c"]);
+    let refused = cx.apply_new(&config_map("c", json!({"a": "2"})), found).await.unwrap_err();
+    assert!(refused.to_string().contains(r#""a": "1""#), "{refused}");
+    assert_eq!(told.next(), ["get configmaps default/c"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_somebody_changed_is_put_right_and_what_they_added_stays() {
     let server = Server::new();
     let (cx, _recorder) = Context::for_tests(server.client());
