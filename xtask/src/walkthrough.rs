@@ -190,7 +190,7 @@ impl Desk {
     fn says(&self, line: &str, wanted: &str) -> Result<()> {
         let (child, said) = self.listen(line, wanted)?;
         stop(child)?;
-        said.then_some(()).with_context(|| format!("it never said {wanted:?}"))
+        said
     }
 
     fn starts(&mut self, line: &str, wanted: &str) -> Result<()> {
@@ -199,11 +199,11 @@ impl Desk {
         }
         let (child, said) = self.listen(line, wanted)?;
         self.beside.insert(line.to_owned(), child);
-        said.then_some(()).with_context(|| format!("it never said {wanted:?}"))
+        said
     }
 
-    /// Starts it, and waits until it has said what is wanted, or nothing more.
-    fn listen(&self, line: &str, wanted: &str) -> Result<(Child, bool)> {
+    /// Starts it, and waits until it has said what is wanted, or nothing more; says which.
+    fn listen(&self, line: &str, wanted: &str) -> Result<(Child, Result<()>)> {
         let mut child = self
             .shell(&format!("{line} 2>&1"))
             .stdout(Stdio::piped())
@@ -213,7 +213,7 @@ impl Desk {
         let said = lines.any(|line| line.is_ok_and(|line| line.contains(wanted)));
         // What it says from now on nobody reads, and it must not stop for that.
         thread::spawn(move || lines.for_each(drop));
-        Ok((child, said))
+        Ok((child, said.then_some(()).with_context(|| format!("it never said {wanted:?}"))))
     }
 
     fn ends_what_runs_beside(&mut self) -> Result<()> {

@@ -124,7 +124,9 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         let tool = Tool { version: "1.0.0".to_owned(), program: PathBuf::from("sh") };
         let texts = [("first", "good"), ("second", "bad")].map(|(name, text)| (name.into(), text.into()));
-        tool.refused(&["-c", script, "sh"], &texts, &directory)
+        let refused = tool.refused(&["-c", script, "sh"], &texts, &directory);
+        fs::remove_dir_all(&directory).unwrap();
+        refused
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl<'l> Api<'l> {
     /// Shows `each` what a list has, and then every object that is added or changed, for `seconds`.
     pub(crate) fn watch(&self, list: &str, seconds: u32, mut each: impl FnMut(&Value)) -> Result<()> {
         let mut curl = self.curl(&format!("{list}?watch=true&timeoutSeconds={seconds}"));
-        curl.arg("--no-buffer");
+        // A server that does not end it in time is not there any more.
+        curl.args(["--no-buffer", "--max-time", &(seconds + 5).to_string()]);
         events(curl, |event| {
             let changed = event.get("type").is_some_and(|kind| kind == "ADDED" || kind == "MODIFIED");
             if let Some(object) = event.get("object").filter(|_| changed) {
