@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -29,6 +30,7 @@ pub(crate) struct Cluster {
     pub(crate) record: Record,
     /// Bearer tokens of the HTTP listener.
     pub(crate) tokens: Mutex<HashMap<String, User>>,
+    seed: u64,
     rng: Mutex<Rng>,
 }
 
@@ -41,6 +43,7 @@ impl Cluster {
             faults: Faults::default(),
             record: Record::default(),
             tokens: Mutex::default(),
+            seed,
             rng: Mutex::new(Rng::with_seed(seed)),
         }
     }
@@ -53,9 +56,12 @@ impl Cluster {
         self.with_rng(|rng| meta::generated(prefix, rng))
     }
 
-    /// A UUID of version 4; the same seed gives the same ones.
-    pub(crate) fn new_uid(&self) -> String {
-        let number = self.with_rng(|rng| rng.u128(..));
+    /// A UUID of version 4 for the next object at this place. With the same seed it is the same one, whatever else was made before: what
+    /// somebody makes from it, such as the ID of an etcd cluster, can be compared between two runs.
+    pub(crate) fn new_uid(&self, id: &ObjectId) -> String {
+        let mut hasher = DefaultHasher::new();
+        (self.seed, id, self.store.came(id)).hash(&mut hasher);
+        let number = Rng::with_seed(hasher.finish()).u128(..);
         let number = (number & !(0xf << 76) | (0x4 << 76)) & !(0x3 << 62) | (0x2 << 62);
         let hex = format!("{number:032x}");
         let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();

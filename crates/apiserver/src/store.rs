@@ -41,6 +41,8 @@ struct Data {
     /// Nothing older than this can be served.
     compacted: u64,
     live: BTreeMap<ObjectId, Arc<Object>>,
+    /// How many objects there have been at each place: not forgotten by [`Store::compact`].
+    came: BTreeMap<ObjectId, u64>,
     /// Per object its versions, oldest first.
     history: BTreeMap<ObjectId, Vec<Version>>,
     /// One event per revision, the first for `log_start`.
@@ -105,6 +107,7 @@ impl Store {
             revision: FIRST_REVISION,
             compacted: FIRST_REVISION,
             live: BTreeMap::new(),
+            came: BTreeMap::new(),
             history: BTreeMap::new(),
             log: VecDeque::new(),
             log_start: FIRST_REVISION + 1,
@@ -137,6 +140,11 @@ impl Store {
 
     pub fn get(&self, id: &ObjectId) -> Option<Arc<Object>> {
         self.read().live.get(id).cloned()
+    }
+
+    /// How many objects there have been at this place, one after the other.
+    pub(crate) fn came(&self, id: &ObjectId) -> u64 {
+        self.read().came.get(id).copied().unwrap_or_default()
     }
 
     /// The object as it was at `revision`.
@@ -284,6 +292,9 @@ impl Data {
     fn push(&mut self, id: ObjectId, change: Change, object: Arc<Object>, previous: Option<Arc<Object>>) {
         let revision = object.revision();
         self.revision = revision;
+        if change == Change::Added {
+            *self.came.entry(id.clone()).or_default() += 1;
+        }
         let state = (change != Change::Deleted).then(|| Arc::clone(&object));
         match &state {
             Some(state) => self.live.insert(id.clone(), Arc::clone(state)),

@@ -71,9 +71,22 @@ impl Context {
         K::Scope: 'static,
     {
         match live {
-            Some(live) => self.send(desired, Some(live)).await,
-            None => self.send(desired, self.look(desired).await?.as_ref()).await,
+            Some(live) => self.send(desired, Some((live, Sure::OfTheObject))).await,
+            None => {
+                let live = self.look(desired).await?;
+                self.send(desired, live.as_ref().map(|live| (live, Sure::OfTheObject))).await
+            }
         }
+    }
+
+    /// The same, if the server still has the object exactly as the cache has it, or as this reconcile itself wrote it; else it fails with
+    /// [`Error::Stale`], and nothing was written. For what must not go back to what it was because a cache is behind.
+    pub async fn apply_exactly<K>(&self, desired: &K, live: &K) -> Result<Option<K>>
+    where
+        K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
+        self.send(desired, Some((live, Sure::OfItsContent))).await
     }
 
     /// The same for an object that should not be there yet. If it is, it is left alone, and `found` says what that means.
@@ -98,14 +111,14 @@ impl Context {
         self.read(&target).await?.map(|text| decode::<K>("get", &target, &text)).transpose()
     }
 
-    async fn send<K>(&self, desired: &K, live: Option<&K>) -> Result<Option<K>>
+    async fn send<K>(&self, desired: &K, live: Option<(&K, Sure)>) -> Result<Option<K>>
     where
         K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
         let target = Target::of(desired)?;
         let intent = Intent::of(&target.kind, desired).map_err(Error::other)?;
-        if let Some(live) = live {
+        if let Some((live, _)) = live {
             own::refuse_foreign(desired, live)?;
             let differences = self.news(&intent, live)?;
             if differences.is_empty() {
@@ -114,7 +127,13 @@ impl Context {
             tracing::debug!(kind = %target.kind, key = %target.key, fields = %paths(&differences), "apply");
         }
         let params = PatchParams::apply(&self.field_manager).force();
-        let body = exactly(&intent.body, live);
+        let body = match live {
+            None => Cow::Borrowed(&intent.body),
+            Some((live, Sure::OfTheObject)) => Cow::Owned(only_if(&intent.body, live, None)),
+            Some((live, Sure::OfItsContent)) => {
+                Cow::Owned(only_if(&intent.body, live, self.based_on(live, &target)))
+            }
+        };
         let request = target.request().patch(target.key.name(), &params, &Patch::Apply(&body));
         let text = match self.write("apply", &target, request).await {
             Err(error) if live.is_some() && error.code() == Some(409) => return Err(target.stale()),
@@ -144,15 +163,24 @@ impl Context {
     }
 }
 
-/// The intent for this very object: the server answers 409 when it is gone or was made anew. Without the UID, an apply that
+/// Of what a write must be sure.
+#[derive(Debug, Clone, Copy)]
+enum Sure {
+    /// It is the same object as in the cache.
+    OfTheObject,
+    /// And nobody has changed it since.
+    OfItsContent,
+}
+
+/// The intent for this very object, at this version: the server answers 409 when it is gone or has changed. Without the UID, an apply that
 /// meant to change an object creates it again when the cache has not yet seen it go.
-fn exactly<'a, K: Row>(body: &'a Value, live: Option<&K>) -> Cow<'a, Value> {
-    let Some(live) = live else { return Cow::Borrowed(body) };
+fn only_if<K: Row>(body: &Value, live: &K, version: Option<String>) -> Value {
     let mut body = body.clone();
     if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("uid".to_owned(), live.uid().into());
+        metadata.extend(version.map(|version| ("resourceVersion".to_owned(), version.into())));
     }
-    Cow::Owned(body)
+    body
 }
 
 fn compare(intent: &Intent, live: &impl Serialize) -> Result<Vec<Difference>> {

@@ -15,7 +15,7 @@ impl Competitor {
             (Self::Touch, Some(live)) => vec![Some(touched(cluster, live))],
             (Self::Delete, Some(_)) => vec![None],
             (Self::Recreate, Some(mut live)) => {
-                meta::set(&mut live, "uid", json!(cluster.new_uid()));
+                meta::set(&mut live, "uid", json!(cluster.new_uid(id)));
                 meta::remove(&mut live, "deletionTimestamp");
                 meta::remove(&mut live, "deletionGracePeriodSeconds");
                 vec![None, Some(live)]
@@ -46,7 +46,7 @@ fn completed(cluster: &Cluster, id: &ObjectId, mut object: Value) -> Value {
         meta::set(&mut object, "namespace", json!(&*id.namespace));
     }
     if meta::text(&object, "uid").is_empty() {
-        meta::set(&mut object, "uid", json!(cluster.new_uid()));
+        meta::set(&mut object, "uid", json!(cluster.new_uid(id)));
         meta::set(&mut object, "creationTimestamp", json!(crate::clock::rfc3339(cluster.clock.now())));
     }
     object

@@ -100,7 +100,8 @@ pub(super) fn on_create(call: &Call<'_>, mut object: Value, ownership: Ownership
     } else {
         meta::set(&mut object, "generation", json!(1));
     }
-    meta::set(&mut object, "uid", json!(call.cluster.new_uid()));
+    let uid = call.cluster.new_uid(&call.id(meta::name(&object)));
+    meta::set(&mut object, "uid", json!(uid));
     meta::set(&mut object, "creationTimestamp", json!(clock::rfc3339(call.cluster.clock.now())));
     meta::remove(&mut object, "resourceVersion");
     if ownership == Ownership::Track {

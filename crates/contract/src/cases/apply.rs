@@ -295,6 +295,16 @@ async fn apply_with_the_current_resource_version_passes(w: World) -> Outcome {
     Ok(())
 }
 
+async fn apply_with_an_old_resource_version_is_refused_even_by_force(w: World) -> Outcome {
+    let made = w.config_maps().apply("m", &config_map("a", json!({"k": "v"}))).await?.ok()?;
+    w.config_maps().apply("m", &config_map("a", json!({"k": "w"}))).await?.ok()?;
+    let mut body = config_map("a", json!({"k": "x"}));
+    body.set("metadata/resourceVersion", made.version());
+    w.config_maps().with("force", "true").apply("m", &body).await?.refused(409, "Conflict")?;
+    equal!(w.config_maps().get("a").await?.is(200)?.at("data/k"), "w");
+    Ok(())
+}
+
 async fn apply_is_validated_like_any_write(w: World) -> Outcome {
     let spec = json!({"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}});
     let widgets = Crd::new(&w, spec).install(&w).await?;
@@ -363,6 +373,7 @@ cases! { "apply":
     apply_with_a_uid_does_not_create,
     apply_cannot_change_the_uid,
     apply_with_the_current_resource_version_passes,
+    apply_with_an_old_resource_version_is_refused_even_by_force,
     apply_is_validated_like_any_write,
     apply_of_a_field_of_the_wrong_type_is_refused,
     force_is_refused_on_other_patches,

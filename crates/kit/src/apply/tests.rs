@@ -129,6 +129,22 @@ async fn what_should_not_be_there_yet_is_left_alone_if_it_is() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_must_be_sure_of_its_content_is_refused_by_an_old_cache_and_knows_its_own_writes() {
+    let server = Server::new();
+    let (cx, _recorder) = Context::for_tests(server.client());
+    let first = cx.apply(&config_map("c", json!({"a": "1"})), None).await.unwrap().expect("it is new");
+    let (other, _recorder) = Context::for_tests(server.client());
+    other.apply_exactly(&config_map("c", json!({"a": "2"})), &first).await.unwrap().expect("it differs");
+    let again = other.apply_exactly(&config_map("c", json!({"a": "3"})), &first).await.unwrap();
+    assert!(again.is_some(), "nobody else has written since");
+
+    let (behind, _recorder) = Context::for_tests(server.client());
+    let back = behind.apply_exactly(&config_map("c", json!({"a": "4"})), &first).await;
+    assert!(matches!(back, Err(Error::Stale { .. })), "{back:?}");
+    assert_eq!(live::<ConfigMap>(&server, "c").await.data.unwrap()["a"], "3");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_somebody_changed_is_put_right_and_what_they_added_stays() {
     let server = Server::new();
     let (cx, _recorder) = Context::for_tests(server.client());
