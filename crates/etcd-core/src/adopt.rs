@@ -2,9 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_types::ExistingVolumes;
+use etcd_types::{ExistingVolumes, Medium, TlsMode};
 
 use crate::{Claim, ClaimState, ClusterId, Picture, Refusal, Serial, identity::Identity};
+
+/// What the data cannot be used with: it was written by members that found each other in another way, or it would be left out.
+fn other_than_before(picture: &Picture, found: &BTreeMap<Serial, &Claim>) -> Option<Refusal> {
+    const REMEDY: &str = "Set it back, set spec.bootstrap.existingVolumes to Ignore, or use another name";
+    let refuse = |field, why: String| Some(Refusal { field, why: format!("{why}. {REMEDY}") });
+    let mode = picture.spec.tls.mode;
+    let is_on = mode != TlsMode::Off;
+    let other = |claim: &&&Claim| claim.tls.is_some_and(|was| was != is_on);
+    if let Some(claim) = found.values().find(other) {
+        let was = if claim.tls == Some(true) { "with" } else { "without" };
+        let why = format!(
+            "it is {mode:?}, and the volumes that an earlier cluster of this name left were used {was} TLS"
+        );
+        return refuse("spec.tls.mode", why);
+    }
+    if picture.spec.storage.medium == Medium::Memory {
+        let why = "it is Memory, and an earlier cluster of this name left volumes with data";
+        return refuse("spec.storage.medium", why.to_owned());
+    }
+    None
+}
 
 /// Those that are taken back, unless the user says otherwise; from then on the cluster has their ID.
 pub(crate) fn adopt<'a>(
@@ -30,6 +51,10 @@ pub(crate) fn adopt<'a>(
     let ids: Vec<ClusterId> = ids.into_iter().collect();
     match ids.as_slice() {
         [] => Ok(found),
+        [_] if let Some(refusal) = other_than_before(picture, &found).filter(|_| !latched) => {
+            refusals.push(refusal);
+            Err(())
+        }
         [id] => {
             if !latched {
                 identity.founders = found.keys().copied().collect();

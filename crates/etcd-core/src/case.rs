@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_types::MemberStatus;
+use etcd_types::{Medium, MemberStatus};
 use jiff::Timestamp;
 
 use crate::{
-    ClaimState, ClusterId, Endpoint, Listed, Member, MemberId, Names, Permit, Picture, Serial, Template,
-    Version,
+    ClaimState, ClusterId, Endpoint, Listed, Member, MemberId, Names, NodeState, Permit, Picture, Pod,
+    Serial, Template, Version,
     cause::{self, Cause},
     data,
     identity::Identity,
@@ -30,8 +30,8 @@ pub(crate) struct Case<'a> {
     pub(crate) members: BTreeMap<Serial, Seen<'a>>,
     /// Listed members whose URLs are not of this cluster's form.
     pub(crate) strangers: Vec<&'a Listed>,
-    /// Members that answer for another cluster.
-    pub(crate) strays: Vec<(Serial, ClusterId)>,
+    /// Members that answer with data that is not theirs.
+    pub(crate) strays: Vec<(Serial, Foreign)>,
     pub(crate) voters: Voters,
     pub(crate) leader: Option<Serial>,
 }
@@ -51,6 +51,24 @@ pub(crate) struct Seen<'a> {
     pub(crate) ran: Option<Version>,
     /// The version whose data it has: the one it ran, or a later one that it may have been started with (`data.rs`).
     pub(crate) version: Option<Version>,
+}
+
+/// Whose data a member has, where it is not its own. It may serve clients with it, and take others' votes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// That of another cluster.
+    OfCluster(ClusterId),
+    /// That of another member of this cluster: a copied volume, say. etcd takes its ID from its log, whatever it is called.
+    OfMember(MemberId),
+}
+
+impl std::fmt::Display for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::OfCluster(id) => write!(f, "has the data of another cluster, {id}"),
+            Self::OfMember(id) => write!(f, "has the data of member {id}"),
+        }
+    }
 }
 
 /// How a member is.
@@ -83,7 +101,7 @@ impl<'a> Case<'a> {
         let strangers = listed.iter().filter(|member| serial_of(&names, member).is_none()).collect();
         let members = look(picture, &identity, now);
         let mut case = Self {
-            strays: strays(picture, &identity),
+            strays: strays(picture, &identity, &members),
             voters: Voters(Vec::new()),
             leader: None,
             picture,
@@ -104,6 +122,8 @@ impl<'a> Case<'a> {
         let ours = self.voters().map(|seen| Voter {
             id: seen.id(),
             serves: seen.health == Health::Serving,
+            votes: matches!(seen.health, Health::Serving | Health::Starting(_)),
+            runs: seen.may_run(),
             down: matches!(seen.health, Health::Down(_) | Health::CatchingUp(_)),
             since: seen.endpoint.and_then(|endpoint| endpoint.since),
             ready_since: seen.since,
@@ -112,6 +132,8 @@ impl<'a> Case<'a> {
         let others = strangers.map(|member| Voter {
             id: member.id,
             serves: false,
+            votes: false,
+            runs: true,
             down: false,
             since: None,
             ready_since: self.now,
@@ -146,8 +168,30 @@ impl<'a> Case<'a> {
         self.members.values().find(|seen| seen.listed.is_some_and(|listed| listed.learner))
     }
 
+    /// May it go down now, and come back from its pod's template?
     pub(crate) fn may_go_down(&self, seen: &Seen<'_>) -> Result<Permit, Hindrance> {
+        self.may_lose_pod(seen)?;
         quorum::may_go_down(seen.id(), &self.voters, self.exactly)
+    }
+
+    /// The right to make somebody anew who is down, because the user corrects what it is made from: at once, unless it may be the vote
+    /// without which the others could not serve. Then it gets the time in which it may come back by itself.
+    pub(crate) fn may_be_corrected(&self, seen: &Seen<'_>) -> Option<Permit> {
+        let permit = quorum::down_already(&seen.health)?;
+        self.may_lose_pod(seen).ok()?;
+        let needed = self.has_list()
+            && matches!(
+                quorum::may_go_down(seen.id(), &self.voters, self.exactly),
+                Err(Hindrance::StillVotes { .. })
+            );
+        (!needed || seen.time(self.now) >= self.wanted.remediation.restart_after).then_some(permit)
+    }
+
+    /// Whose data is in memory comes back without it: enough others must have it.
+    fn may_lose_pod(&self, seen: &Seen<'_>) -> Result<(), Hindrance> {
+        let in_memory = seen.recorded().is_some_and(|made| made.medium == Medium::Memory);
+        let had_data = self.identity.cluster_id.is_some() && (seen.has_started() || !self.has_list());
+        if in_memory && had_data { quorum::may_forget(seen.id(), &self.voters) } else { Ok(()) }
     }
 
     /// Who serves and can take a request about members: the leader if there is one.
@@ -161,9 +205,9 @@ impl<'a> Case<'a> {
         self.names.member(serial)
     }
 
-    /// What a refusal to go down is about, with names instead of IDs.
-    pub(crate) fn explain(&self, hindrance: &Hindrance) -> String {
-        let mut text = hindrance.to_string();
+    /// What somebody is told, with names instead of IDs.
+    pub(crate) fn explain(&self, what: &impl std::fmt::Display) -> String {
+        let mut text = what.to_string();
         for seen in self.members.values() {
             if let Some(listed) = seen.listed {
                 text = text.replace(&format!("member {}", listed.id), &self.name(seen.serial));
@@ -200,8 +244,8 @@ impl<'a> Seen<'a> {
         static NOTHING: Member = Member { stateful_set: None, pod: None, claim: None };
         let objects = picture.members.get(&serial).unwrap_or(&NOTHING);
         let answer = picture.etcd.endpoints.get(&serial);
-        let endpoint =
-            answer.and_then(|answer| answer.as_ref().ok()).filter(|it| identity.accepts(it.cluster_id));
+        let answers = answer.and_then(|answer| answer.as_ref().ok());
+        let endpoint = answers.filter(|it| foreign(it, listed, identity).is_none());
         let known = status_of(picture, &names.member(serial));
         let ran = endpoint
             .and_then(|endpoint| endpoint.version)
@@ -214,7 +258,7 @@ impl<'a> Seen<'a> {
             listed,
             endpoint,
             health: Health::Starting(String::new()),
-            since: now,
+            since: known.filter(|known| !known.healthy).map_or(now, |known| known.since.0),
             ran,
             version: ran,
         };
@@ -257,6 +301,12 @@ impl<'a> Seen<'a> {
             Some(pod) => pod.template.clone(),
             None => self.recorded().map(Template::fingerprint),
         }
+    }
+
+    /// Whether its process may run, and vote, though nobody hears it.
+    fn may_run(&self) -> bool {
+        let ready = |pod: &Pod| pod.node.as_ref().is_none_or(|node| node.state == NodeState::Ready);
+        self.objects.pod.as_ref().is_some_and(|pod| pod.running && ready(pod))
     }
 
     /// For how long it has been as it is.
@@ -311,12 +361,26 @@ fn serial_of(names: &Names<'_>, member: &Listed) -> Option<Serial> {
     member.peer_urls.iter().find_map(|url| names.serial_of(url))
 }
 
-fn strays(picture: &Picture, identity: &Identity) -> Vec<(Serial, ClusterId)> {
-    let answers =
-        picture.etcd.endpoints.iter().filter_map(|(serial, answer)| {
-            answer.as_ref().ok().map(|endpoint| (*serial, endpoint.cluster_id))
-        });
-    answers.filter(|(_, id)| !identity.accepts(*id)).collect()
+fn strays(
+    picture: &Picture,
+    identity: &Identity,
+    members: &BTreeMap<Serial, Seen<'_>>,
+) -> Vec<(Serial, Foreign)> {
+    let answers = picture.etcd.endpoints.iter();
+    let stray = |(serial, answer): (&Serial, &Result<Endpoint, crate::Unreachable>)| {
+        let listed = members.get(serial).and_then(|seen| seen.listed);
+        Some((*serial, foreign(answer.as_ref().ok()?, listed, identity)?))
+    };
+    answers.filter_map(stray).collect()
+}
+
+/// Whose data it has that answers so, where it should be the one that is listed.
+fn foreign(endpoint: &Endpoint, listed: Option<&Listed>, identity: &Identity) -> Option<Foreign> {
+    if !identity.accepts(endpoint.cluster_id) {
+        return Some(Foreign::OfCluster(endpoint.cluster_id));
+    }
+    let other = listed.is_some_and(|listed| listed.id != endpoint.member_id);
+    other.then_some(Foreign::OfMember(endpoint.member_id))
 }
 
 fn health(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Health {
@@ -332,7 +396,7 @@ fn health(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Health {
             // It may be cut off from us, and serve others.
             (false, false, true) => Health::Unseen("it does not answer linearizable reads".into()),
             (false, false, false) if stays && endpoint.leader.is_some() => {
-                Health::CatchingUp(format!("it catches up, and has {} entries", endpoint.raft_applied_index))
+                Health::CatchingUp("it catches up".into())
             }
             _ => Health::Down(cause::of(seen, picture, identity)),
         };
@@ -340,7 +404,10 @@ fn health(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Health {
     if ready {
         let why = match picture.etcd.endpoints.get(&seen.serial) {
             Some(Err(unreachable)) => unreachable.to_string(),
-            Some(Ok(endpoint)) => format!("it answers for the cluster {}", endpoint.cluster_id),
+            Some(Ok(endpoint)) => match foreign(endpoint, seen.listed, identity) {
+                Some(foreign) => format!("it {foreign}"),
+                None => "it was not asked yet".to_owned(),
+            },
             None => "it was not asked yet".to_owned(),
         };
         return Health::Unseen(why);

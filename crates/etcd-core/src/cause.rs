@@ -3,6 +3,8 @@
 //! The ladder: Kubernetes restarts what crashes; we restart what hangs, and replace what cannot come back. What would be the same
 //! in another pod (a wrong image, too little memory) is never replaced: somebody has to correct it.
 
+use jiff::{SignedDuration, Timestamp};
+
 use crate::{ClaimPhase, ClaimState, Exit, NodeState, Picture, Pod, case::Seen, identity::Identity};
 
 /// Why a member is down.
@@ -26,7 +28,7 @@ pub(crate) enum Remedy {
     Replace,
     /// Replace it at once: it cannot come back.
     ReplaceNow,
-    /// Restart it at once: its arguments are out of date, and it has no data yet.
+    /// Restart it at once if its arguments are out of date: it has no data yet. Else Kubernetes tries again; replace it after `replaceAfter`.
     Refresh,
 }
 
@@ -40,6 +42,8 @@ struct Facts<'a> {
     seen: &'a Seen<'a>,
     identity: &'a Identity,
     pod: Option<&'a Pod>,
+    /// How it ended the last time, if that has to do with its being down now.
+    exit: Option<&'a Exit>,
     started: bool,
     in_memory: bool,
 }
@@ -50,7 +54,7 @@ const CAUSES: &[Row] = &[
     Row { fits: volume_lost, remedy: Remedy::ReplaceNow },
     Row { fits: volume_on_gone_node, remedy: Remedy::ReplaceNow },
     Row { fits: empty_disk, remedy: Remedy::ReplaceNow },
-    Row { fits: stale_arguments, remedy: Remedy::Refresh },
+    Row { fits: cannot_join, remedy: Remedy::Refresh },
     Row { fits: node_down, remedy: Remedy::Replace },
     Row { fits: volume_on_dead_node, remedy: Remedy::Replace },
     Row { fits: no_image, remedy: Remedy::Correct },
@@ -62,6 +66,7 @@ const CAUSES: &[Row] = &[
     Row { fits: unschedulable, remedy: Remedy::Correct },
     Row { fits: crashing, remedy: Remedy::Replace },
     Row { fits: not_running_yet, remedy: Remedy::Wait },
+    Row { fits: not_started_yet, remedy: Remedy::Wait },
     Row { fits: silent, remedy: Remedy::Restart },
 ];
 
@@ -90,12 +95,15 @@ const MOST_WORDS: usize = 160;
 
 /// How many restarts are a loop.
 const LOOP: u32 = 3;
+/// An end so long before a member was seen to be down may be why it is.
+const RELATED: SignedDuration = SignedDuration::from_secs(60);
 
 pub(crate) fn of(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Cause {
     let in_memory = seen.recorded().is_some_and(|template| template.medium == etcd_types::Medium::Memory)
         || picture.spec.storage.medium == etcd_types::Medium::Memory;
     let pod = seen.objects.pod.as_ref();
-    let facts = Facts { seen, identity, pod, started: seen.has_started(), in_memory };
+    let exit = pod.and_then(|pod| pod.last_exit.as_ref().filter(|exit| matters(exit, pod, seen.since)));
+    let facts = Facts { seen, identity, pod, exit, started: seen.has_started(), in_memory };
     if let Some(Ok(endpoint)) = picture.etcd.endpoints.get(&seen.serial)
         && !identity.accepts(endpoint.cluster_id)
     {
@@ -107,8 +115,13 @@ pub(crate) fn of(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Cau
     found.unwrap_or_else(|| Cause { what: "does not serve".into(), remedy: Remedy::Wait })
 }
 
+/// A process that ended weeks ago and has served since did not end for what is wrong today.
+fn matters(exit: &Exit, pod: &Pod, down_since: Timestamp) -> bool {
+    !pod.running || exit.at.is_none_or(|at| at + RELATED >= down_since)
+}
+
 fn foreign_data(facts: &Facts<'_>) -> Option<String> {
-    let exit = facts.pod?.last_exit.as_ref()?;
+    let exit = facts.exit?;
     let claim = facts.seen.objects.claim.as_ref().and_then(|claim| claim.cluster_id);
     let other = claim.filter(|id| !facts.identity.accepts(*id));
     if let Some(other) = other {
@@ -146,14 +159,14 @@ fn volume_on_gone_node(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn empty_disk(facts: &Facts<'_>) -> Option<String> {
-    let exit = facts.pod?.last_exit.as_ref().filter(|_| facts.started)?;
+    let exit = facts.exit.filter(|_| facts.started)?;
     says(exit, EMPTY_DISK).then(|| "has an empty disk".to_owned())
 }
 
-/// It never started, and the list that it was given is no longer that of the cluster.
-fn stale_arguments(facts: &Facts<'_>) -> Option<String> {
-    let exit = facts.pod?.last_exit.as_ref().filter(|_| !facts.started && facts.seen.listed.is_some())?;
-    says(exit, EMPTY_DISK).then(|| "was started with an old list of members".to_owned())
+/// It never started: the list that it was given may no longer be that of the cluster, or it does not reach the others yet.
+fn cannot_join(facts: &Facts<'_>) -> Option<String> {
+    let exit = facts.exit.filter(|_| !facts.started && facts.seen.listed.is_some())?;
+    says(exit, EMPTY_DISK).then(|| format!("cannot join the others: {}", last_words(&exit.message)))
 }
 
 fn node_down(facts: &Facts<'_>) -> Option<String> {
@@ -168,7 +181,7 @@ fn volume_on_dead_node(facts: &Facts<'_>) -> Option<String> {
 }
 
 fn no_image(facts: &Facts<'_>) -> Option<String> {
-    waits(facts, NO_IMAGE, "cannot get its image")
+    waits(facts, NO_IMAGE, "cannot get its image (spec.version, spec.image, spec.pod.imagePullSecrets)")
 }
 
 /// Whether there is no image to make its container from: nothing of it has ever run in this pod.
@@ -188,13 +201,14 @@ fn waits(facts: &Facts<'_>, reasons: &[&str], what: &str) -> Option<String> {
 }
 
 fn out_of_memory(facts: &Facts<'_>) -> Option<String> {
-    let exit = facts.pod?.last_exit.as_ref()?;
+    let exit = facts.exit?;
     (exit.reason == "OOMKilled").then(|| "needs more memory than spec.pod.resources allows".to_owned())
 }
 
 fn disk_full(facts: &Facts<'_>) -> Option<String> {
-    let exit = facts.pod?.last_exit.as_ref()?;
-    says(exit, &["no space left on device"]).then(|| "has no room left on its volume".to_owned())
+    let exit = facts.exit?;
+    says(exit, &["no space left on device"])
+        .then(|| "has no room left on its volume: set a larger spec.storage.size".to_owned())
 }
 
 fn going(facts: &Facts<'_>) -> Option<String> {
@@ -212,7 +226,7 @@ fn unschedulable(facts: &Facts<'_>) -> Option<String> {
 
 fn crashing(facts: &Facts<'_>) -> Option<String> {
     let pod = facts.pod?;
-    let exit = pod.last_exit.as_ref().filter(|_| pod.restarts >= LOOP)?;
+    let exit = facts.exit.filter(|_| pod.restarts >= LOOP)?;
     Some(format!("keeps crashing (exit code {}): {}", exit.code, last_words(&exit.message)))
 }
 
@@ -238,6 +252,11 @@ fn last_words(log: &str) -> String {
 
 fn not_running_yet(facts: &Facts<'_>) -> Option<String> {
     (!facts.pod?.running).then(|| "is starting".to_owned())
+}
+
+/// The kubelet gives it half an hour, and ends it then.
+fn not_started_yet(facts: &Facts<'_>) -> Option<String> {
+    (!facts.pod?.started).then(|| "runs, and reads its data".to_owned())
 }
 
 fn silent(_: &Facts<'_>) -> Option<String> {

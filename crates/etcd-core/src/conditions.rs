@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 
 use crate::{
     AlarmKind, MemberId, Refusal,
-    case::{Case, Health},
+    case::{Case, Foreign, Health},
     phase,
     quorum::quorum,
     roll,
@@ -123,6 +123,8 @@ whys! {
     OneCluster,
     /// A member answers for another cluster; the message names it. Nothing is changed meanwhile.
     SeveralClusters,
+    /// A member has the data of another member; the message names both. It is replaced, and its volume is kept.
+    WrongData,
     /// No known fault speaks against the version.
     VersionGood,
     /// Something speaks against the version or the settings; the message says what.
@@ -137,14 +139,18 @@ whys! {
     VolumesGrow,
     /// The user asked to leave it alone.
     Paused,
+    /// The user asked to go on.
+    Resumed,
     /// The object is being deleted.
     Deleting,
     /// An operation begins.
     Began,
     /// An operation has ended.
     Done,
-    /// A step is being taken.
-    StepTaken,
+    /// An operation was ended before it was done: it is not asked for any more.
+    GivenUp,
+    /// Another member leads.
+    LeaderChanged,
     /// A member stopped serving.
     MemberDown,
     /// A member serves again.
@@ -160,27 +166,48 @@ whys! {
 type Judgement = (Truth, Why, String);
 type Judge = fn(&Case<'_>, Option<&Deed>, &[Refusal]) -> Judgement;
 
-/// A row of the table: a type, and the judgement on it.
+/// A row of the table: a type, the judgement on it, and what tells people that it has turned.
 struct Row {
     kind: &'static str,
     judge: Judge,
+    told: Told,
+}
+
+/// What tells people that a condition has turned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// An event of its own.
+    Itself,
+    /// The events of members that stop or begin to serve.
+    ByMembers,
+    /// The events of operations that begin, end, or cannot go on.
+    ByOperations,
 }
 
 /// The conditions of a cluster, in the order of their importance.
 const CONDITIONS: &[Row] = &[
-    Row { kind: "Available", judge: available },
-    Row { kind: "AllMembersHealthy", judge: all_members_healthy },
-    Row { kind: "Progressing", judge: progressing },
-    Row { kind: "UpToDate", judge: up_to_date },
-    Row { kind: "QuorumSafe", judge: quorum_safe },
-    Row { kind: "SpecValid", judge: spec_valid },
-    Row { kind: "TLSValid", judge: tls_valid },
-    Row { kind: "SpaceOK", judge: space_ok },
-    Row { kind: "VolumesReady", judge: volumes_ready },
-    Row { kind: "NoCorruption", judge: no_corruption },
-    Row { kind: "ClusterIDConsistent", judge: cluster_id_consistent },
-    Row { kind: "VersionSupported", judge: version_supported },
+    row("Available", available, Told::Itself),
+    row("AllMembersHealthy", all_members_healthy, Told::ByMembers),
+    row("Progressing", progressing, Told::ByOperations),
+    row("UpToDate", up_to_date, Told::ByOperations),
+    row("QuorumSafe", quorum_safe, Told::ByMembers),
+    row("SpecValid", spec_valid, Told::Itself),
+    row("TLSValid", tls_valid, Told::Itself),
+    row("SpaceOK", space_ok, Told::Itself),
+    row("VolumesReady", volumes_ready, Told::ByOperations),
+    row("NoCorruption", no_corruption, Told::Itself),
+    row("ClusterIDConsistent", cluster_id_consistent, Told::Itself),
+    row("VersionSupported", version_supported, Told::Itself),
 ];
+
+const fn row(kind: &'static str, judge: Judge, told: Told) -> Row {
+    Row { kind, judge, told }
+}
+
+/// What tells people that a condition of this type has turned.
+pub(crate) fn told(kind: &str) -> Told {
+    CONDITIONS.iter().find(|row| row.kind == kind).map_or(Told::Itself, |row| row.told)
+}
 
 /// A certificate that ends within this time and was not renewed is a problem. Renewal begins long before.
 const ENDS_SOON: SignedDuration = SignedDuration::from_hours(24 * 14);
@@ -204,8 +231,18 @@ pub(crate) fn invalid(refusals: &[Refusal]) -> Vec<Condition> {
 
 /// Of a cluster that is being deleted.
 pub(crate) fn deleting() -> Vec<Condition> {
-    let message = "the EtcdCluster is being deleted".to_owned();
-    vec![Condition { kind: "Progressing", truth: Truth::True, reason: Why::Deleting, message }]
+    let of = |kind, truth: bool| Condition {
+        kind,
+        truth: truth.into(),
+        reason: Why::Deleting,
+        message: "the EtcdCluster is being deleted".to_owned(),
+    };
+    vec![
+        of("Available", false),
+        of("AllMembersHealthy", false),
+        of("QuorumSafe", false),
+        of("Progressing", true),
+    ]
 }
 
 fn available(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
@@ -214,6 +251,8 @@ fn available(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     let known = case.picture.status.operation.as_ref();
     match phase {
         _ if serves => (Truth::True, Why::Serving, "a linearizable read succeeded".into()),
+        // It makes every member say that it is not ready: clients are sent away, though there is a quorum.
+        _ if let Some(corrupt) = raised(case, AlarmKind::Corrupt) => (Truth::False, Why::Corrupt, corrupt),
         Phase::Unknown => (Truth::Unknown, Why::NotReachable, message),
         _ if case.identity.cluster_id.is_none() => {
             (Truth::False, Why::Bootstrapping, "the cluster does not exist yet".into())
@@ -233,12 +272,7 @@ fn all_members_healthy(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judg
         return (Truth::True, Why::AllServing, phase::health(case));
     }
     if let Some(stranger) = case.strangers.first() {
-        let message = format!(
-            "somebody added a member {} that is not ours, at {}",
-            stranger.id,
-            stranger.peer_urls.join(",")
-        );
-        return (Truth::Unknown, Why::MembersDown, message);
+        return (Truth::Unknown, Why::MembersDown, phase::not_ours(stranger));
     }
     (Truth::False, Why::MembersDown, phase::health(case))
 }
@@ -331,14 +365,23 @@ fn tls_valid(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     (Truth::True, Why::CertificatesValid, message)
 }
 
+/// What an alarm that is raised means, in a sentence: what is corrupt before what is full.
+pub(crate) fn alarm(case: &Case<'_>) -> Option<String> {
+    raised(case, AlarmKind::Corrupt).or_else(|| raised(case, AlarmKind::NoSpace))
+}
+
+fn raised(case: &Case<'_>, kind: AlarmKind) -> Option<String> {
+    let alarm = case.picture.etcd.alarms.iter().flatten().find(|alarm| alarm.kind == kind)?;
+    let who = who(case, alarm.member);
+    Some(match kind {
+        AlarmKind::NoSpace => format!("{who} has reached its quota: only reads and deletes are served"),
+        AlarmKind::Corrupt => format!("the data of {who} differs from the others'"),
+    })
+}
+
 fn space_ok(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
-    if let Some(full) = case.picture.etcd.alarms.iter().find(|alarm| alarm.kind == AlarmKind::NoSpace) {
-        let who = who(case, full.member);
-        return (
-            Truth::False,
-            Why::NoSpace,
-            format!("{who} has reached its quota: only reads and deletes are served"),
-        );
+    if let Some(full) = raised(case, AlarmKind::NoSpace) {
+        return (Truth::False, Why::NoSpace, full);
     }
     let parts = case.members.values().filter_map(|seen| {
         let endpoint = seen.endpoint?;
@@ -363,18 +406,21 @@ fn space_ok(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
 }
 
 fn no_corruption(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
-    if let Some(corrupt) = case.picture.etcd.alarms.iter().find(|alarm| alarm.kind == AlarmKind::Corrupt) {
-        let who = who(case, corrupt.member);
-        return (Truth::False, Why::Corrupt, format!("the data of {who} differs from the others'"));
+    if let Some(corrupt) = raised(case, AlarmKind::Corrupt) {
+        return (Truth::False, Why::Corrupt, corrupt);
     }
-    match case.has_list() {
-        true => (Truth::True, Why::NoAlarm, "no member has raised an alarm".into()),
-        false => (Truth::Unknown, Why::NotReachable, "no member can be asked".into()),
+    match case.picture.etcd.alarms {
+        Some(_) => (Truth::True, Why::NoAlarm, "no member has raised an alarm".into()),
+        None => (Truth::Unknown, Why::NotReachable, "no member can be asked".into()),
     }
 }
 
 fn cluster_id_consistent(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
+    let copied = matches!(case.strays.first(), Some((_, Foreign::OfMember(_))));
     match (phase::conflict(case), case.identity.cluster_id) {
+        (Some(conflict), _) if copied && case.identity.contradictions.is_empty() => {
+            (Truth::False, Why::WrongData, conflict)
+        }
         (Some(conflict), _) => (Truth::False, Why::SeveralClusters, conflict),
         (None, Some(id)) => (Truth::True, Why::OneCluster, format!("all who answer belong to {id}")),
         (None, None) => (Truth::Unknown, Why::Bootstrapping, "the cluster does not exist yet".into()),

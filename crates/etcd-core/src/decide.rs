@@ -6,11 +6,11 @@ use etcd_types::{EtcdClusterStatus, Medium, OperationKind, VolumePolicy};
 use jiff::Timestamp;
 
 use crate::{
-    Claim, ClaimState, Objects, Picture, Plan, Refusal, Serial, Version, adopt,
+    Claim, ClaimState, Objects, Picture, Plan, Refusal, Serial, Template, Version, adopt,
     case::{self, Case, Seen},
     clean_up, conditions, data, finish, found, hand_over,
     identity::{self, Identity},
-    join, leave, objects, phase, repair, report, restore, roll,
+    join, leave, news, objects, phase, repair, report, restore, roll,
     rule::{Deed, Verdict},
     validate::{self, Running},
 };
@@ -151,7 +151,7 @@ fn plan(
         objects.as_ref().map_or(case.identity.record.as_ref(), |objects| objects.latch.restore.as_ref());
     let status = report::status(case, outcome.deed.as_ref(), phase, record);
     let conditions = conditions::judge(case, outcome.deed.as_ref(), &refusals);
-    let events = report::events(case, &status);
+    let events = news::of(case, &status, &conditions);
     Plan { hold, objects, step, status, conditions, events, refusals, wake: outcome.wake }
 }
 
@@ -167,7 +167,8 @@ fn unbegun(picture: &Picture, identity: &Identity, refusals: Vec<Refusal>, hold:
         ..picture.status.clone()
     };
     let conditions = conditions::invalid(&refusals);
-    Plan { hold, objects: None, step: None, status, conditions, events: Vec::new(), refusals, wake: None }
+    let events = news::turned(&picture.status, &conditions);
+    Plan { hold, objects: None, step: None, status, conditions, events, refusals, wake: None }
 }
 
 /// The object is being deleted. Kubernetes removes what it owns; the claims are ours to judge.
@@ -179,12 +180,15 @@ fn ending(picture: &Picture, identity: &Identity) -> Plan {
         None if consent => "its volumes go with it".to_owned(),
         None => "its volumes stay: an EtcdCluster of the same name takes them back".to_owned(),
     };
+    let events = news::ending(&picture.status, &message).into_iter().collect();
     let status = EtcdClusterStatus {
         phase: Some(etcd_types::Phase::Deleting),
         message: Some(message),
         observed_generation: picture.cluster.generation,
         cluster_id: identity.cluster_id.map(|id| id.to_string()),
         operation: None,
+        ready_members: None,
+        leader: None,
         conditions: None,
         ..picture.status.clone()
     };
@@ -194,7 +198,7 @@ fn ending(picture: &Picture, identity: &Identity) -> Plan {
         step,
         status,
         conditions: conditions::deleting(),
-        events: Vec::new(),
+        events,
         refusals: Vec::new(),
         wake: None,
     }
@@ -220,7 +224,11 @@ fn running<'a>(
         adopted.iter().flat_map(|claims| claims.values().filter_map(|claim| data::of_adopted(claim, claims)));
     let versions: Vec<Version> = own.chain(taken).collect();
     let begun = latched || !versions.is_empty();
-    let template = seen.values().find_map(Seen::recorded).filter(|_| begun);
+    let operation = picture.status.operation.as_ref();
+    let is_target =
+        |template: &&Template| operation.is_some_and(|known| known.target == template.fingerprint());
+    let mut templates: Vec<&Template> = seen.values().filter_map(Seen::recorded).filter(|_| begun).collect();
+    templates.sort_by_key(is_target);
     let rolling = picture
         .status
         .operation
@@ -233,5 +241,5 @@ fn running<'a>(
     let own = seen.values().filter(|seen| !listed || seen.listed.is_some());
     let own = own.filter_map(|seen| seen.objects.claim.as_ref()).filter(in_use);
     let claims = own.chain(adopted.iter().flat_map(|claims| claims.values().copied())).collect();
-    Running { versions, template, target, begun, size, claims }
+    Running { versions, templates, target, begun, size, claims }
 }

@@ -3,10 +3,12 @@
 //! Invariant: who founds is on record before anybody is started; the list changes only when it is certain that no cluster can have
 //! formed from the one before.
 
+use std::collections::BTreeMap;
+
 use etcd_types::{Medium, OperationKind};
 
 use crate::{
-    ClaimPhase, Picture, Serial, Start,
+    ClaimPhase, ClusterId, Picture, Serial, Start, Why,
     case::{self, Case, Health},
     identity::Identity,
     quorum::quorum,
@@ -68,6 +70,9 @@ pub(crate) fn begin(case: &Case<'_>) -> Verdict {
     if !problems.is_empty() {
         return Verdict::Do(deed.saying(format!("waits for certificates: {}", problems.join("; "))));
     }
+    if let Some(several) = several(case) {
+        return Verdict::Do(deed.saying(several).stuck(Why::WaitingForUser));
+    }
     if let Some((version, Way::Upgrade | Way::Downgrade)) = case.wanted.version {
         let runs = case.joining_version().map(|version| version.to_string()).unwrap_or_default();
         let why = format!("the members begin with {runs}; {version} follows when the cluster exists");
@@ -89,6 +94,23 @@ pub(crate) fn finish(case: &Case<'_>) -> Verdict {
     }
     let deed = Deed::new(known.kind, &known.target, "Starting");
     Verdict::Do(deed.saying(missing).look_again(LOOK, "whether the members serve"))
+}
+
+/// Founders that answer for different clusters: before an ID is on record, nobody can say which of them is ours.
+fn several(case: &Case<'_>) -> Option<String> {
+    let answers = case.picture.etcd.endpoints.iter();
+    let ids: BTreeMap<Serial, ClusterId> =
+        answers.filter_map(|(serial, answer)| Some((*serial, answer.as_ref().ok()?.cluster_id))).collect();
+    let first = ids.values().next()?;
+    if ids.values().all(|id| id == first) {
+        return None;
+    }
+    let each: Vec<String> =
+        ids.iter().map(|(serial, id)| format!("{} for {id}", case.name(*serial))).collect();
+    Some(format!(
+        "members answer for different clusters ({}): delete the claim and the pod of whoever has a volume with other data",
+        each.join(", ")
+    ))
 }
 
 fn deed(case: &Case<'_>) -> Deed {

@@ -77,7 +77,7 @@ pub(crate) fn wait(case: &Case<'_>) -> Verdict {
 /// Fewer voters than wanted: one more.
 pub(crate) fn grow(case: &Case<'_>) -> Verdict {
     let voters = case.voters.0.len();
-    if voters >= case.wanted.size {
+    if voters >= case.wanted.size || !case.strangers.is_empty() {
         return Verdict::Pass;
     }
     let serial = next_serial(case);
@@ -113,7 +113,7 @@ pub(crate) fn unsafe_founder(case: &Case<'_>) -> Option<Serial> {
     case.members.values().find(says_new).map(|seen| seen.serial)
 }
 
-/// The number on record that etcd has not heard of, or the next one.
+/// The number on record that etcd has not heard of, one that is not on record yet, or the next one.
 fn next_serial(case: &Case<'_>) -> Serial {
     let growing =
         [OperationKind::ScaleOut, OperationKind::Replace, OperationKind::Recover, OperationKind::Restore];
@@ -121,8 +121,16 @@ fn next_serial(case: &Case<'_>) -> Serial {
         .filter(|operation| operation.step == ADDING)
         .and_then(|operation| case.names.serial_of_name(operation.member.as_deref()?));
     given
+        .or_else(|| never_told(case))
         .filter(|serial| !case.members.contains_key(serial) && serial.0 == case.identity.latest)
         .unwrap_or(Serial(case.identity.latest + 1))
+}
+
+/// The number that the latch has and the status has not: somebody died between the two. Nothing was done with it, because that begins when
+/// both have it. A status that was lost says nothing about it.
+fn never_told(case: &Case<'_>) -> Option<Serial> {
+    let told = u64::try_from(case.picture.status.latest_serial?).ok()?;
+    Some(Serial(told + 1))
 }
 
 fn deed(case: &Case<'_>, doing: &'static str) -> Deed {
@@ -140,7 +148,8 @@ fn progress(case: &Case<'_>, learner: &Seen<'_>) -> String {
     let (Some(leader), Some(own)) = (leader, learner.endpoint) else {
         return format!("{} catches up", case.name(learner.serial));
     };
-    // The leader was asked at the same time, and may have had fewer entries when it answered.
-    let all = leader.raft_index.max(own.raft_applied_index);
-    format!("{} catches up: {} of {all} entries", case.name(learner.serial), own.raft_applied_index)
+    // The leader was asked at the same time, and may have had fewer entries when it answered. In steps of ten: each is a write of the status.
+    let all = leader.raft_index.max(own.raft_applied_index).max(1);
+    let tens = u128::from(own.raft_applied_index) * 10 / u128::from(all);
+    format!("{} catches up: it has {} % of the entries", case.name(learner.serial), tens * 10)
 }

@@ -22,7 +22,7 @@
 //! | `repair.rs`, `roll.rs`, `hand_over.rs` | restart and replace; other settings, other versions, and back; another leader, on request |
 //! | `beforehand.rs`, `finish.rs` | the backup before another version; when an operation is over |
 //! | `volumes.rs`, `adopt.rs`, `clean_up.rs` | which claims grow, what of `spec.storage` is refused; which are taken back, which are deleted |
-//! | `report.rs`, `phase.rs`, `conditions.rs` | what people read |
+//! | `report.rs`, `phase.rs`, `conditions.rs`, `news.rs` | what people read |
 //! | `names.rs`, `ids.rs`, `template.rs` | what things are called; what a member's pod is made from |
 //!
 //! Invariants, each held by a property in `properties.rs`: quorum is never broken voluntarily; at most one learner; `new` is
@@ -46,6 +46,7 @@ mod ids;
 mod join;
 mod leave;
 mod names;
+mod news;
 mod objects;
 mod phase;
 mod picture;

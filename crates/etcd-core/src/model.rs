@@ -9,14 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_types::{EtcdClusterSpec, EtcdClusterStatus};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::{api::resource::Quantity, apis::meta::v1 as meta};
 use serde_json::{Value, json};
 
 use self::etcd::{Disk, Etcd};
 use crate::{
-    ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Stage, Start, Step,
+    Alarm, ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Stage, Start, Step,
     Template, UpgradeBackup, Version, Waiting, decide, quorum::quorum,
 };
+
+/// A cluster that is not ours.
+pub(crate) const FOREIGN: ClusterId = ClusterId(0xbad);
 
 pub(crate) struct Model {
     pub(crate) spec: EtcdClusterSpec,
@@ -43,6 +46,8 @@ pub(crate) struct Model {
     /// Whether nodes have room for pods.
     pub(crate) room: usize,
     pub(crate) certificate_problems: Vec<String>,
+    pub(crate) certificates_end: Option<Timestamp>,
+    pub(crate) alarms: Vec<Alarm>,
     pub(crate) upgrade_hold: Option<String>,
     pub(crate) upgrade_backup: Option<UpgradeBackup>,
     pub(crate) move_leader: Option<String>,
@@ -67,6 +72,7 @@ pub(crate) struct PodModel {
     pub(crate) created: Timestamp,
     pub(crate) node: Option<String>,
     pub(crate) running: bool,
+    pub(crate) started: bool,
     pub(crate) hangs: bool,
     pub(crate) restarts: u32,
     pub(crate) exit: Option<Exit>,
@@ -85,6 +91,7 @@ pub(crate) struct ClaimModel {
     pub(crate) cluster_id: Option<ClusterId>,
     pub(crate) version: Option<Version>,
     pub(crate) started: Option<Version>,
+    pub(crate) tls: bool,
     pub(crate) node: Option<String>,
     pub(crate) asked: Quantity,
     pub(crate) capacity: Option<Quantity>,
@@ -111,6 +118,8 @@ impl Model {
             class_grows: true,
             room: usize::MAX,
             certificate_problems: Vec::new(),
+            certificates_end: None,
+            alarms: Vec::new(),
             upgrade_hold: None,
             upgrade_backup: None,
             move_leader: None,
@@ -187,8 +196,10 @@ impl Model {
             self.take(step);
         }
         if go() {
-            let conditions = self.status.conditions.take();
-            self.status = EtcdClusterStatus { conditions, ..plan.status.clone() };
+            self.status = EtcdClusterStatus {
+                conditions: Some(plan.conditions.iter().map(condition).collect()),
+                ..plan.status.clone()
+            };
             self.held = plan.hold;
         }
         plan
@@ -215,6 +226,7 @@ impl Model {
                 cluster_id: None,
                 version: None,
                 started: None,
+                tls: self.spec.tls.mode != etcd_types::TlsMode::Off,
                 node: None,
                 asked: size,
                 capacity: None,
@@ -421,12 +433,22 @@ impl Model {
         self.dead_nodes.insert(node_of(Serial(serial)));
     }
 
+    /// A copy of another member's data is mounted under a member.
+    pub(crate) fn copied_disk(&mut self, serial: u64, from: u64) {
+        let disk = self.disk(Serial(from)).cloned();
+        let claim = self.boxes.get(&Serial(serial)).and_then(|entry| entry.claim.clone());
+        if let (Some(claim), Some(disk)) = (claim, disk) {
+            self.disks.insert(claim.uid, disk);
+        }
+        self.kill_pod(serial);
+    }
+
     /// Another cluster's data is mounted under a member.
     pub(crate) fn foreign_disk(&mut self, serial: u64) {
         if let Some(claim) = self.boxes.get(&Serial(serial)).and_then(|entry| entry.claim.clone())
             && let Some(disk) = self.disks.get_mut(&claim.uid)
         {
-            disk.cluster_id = ClusterId(0xbad);
+            disk.cluster_id = FOREIGN;
         }
         self.kill_pod(serial);
     }
@@ -437,6 +459,8 @@ impl Model {
         let boxes = std::mem::take(&mut self.boxes);
         self.earlier = boxes.into_iter().filter_map(|(serial, entry)| Some((serial, entry.claim?))).collect();
         (self.latch, self.status, self.deleting) = (None, EtcdClusterStatus::default(), false);
+        // Of a member that left without leaving a volume, nothing remembers the number.
+        self.etcd.ever.retain(|serial| self.earlier.contains_key(serial));
     }
 
     /// The members that vote, by number.
@@ -447,6 +471,17 @@ impl Model {
     pub(crate) fn versions(&self) -> Vec<String> {
         let pods = self.boxes.values().filter_map(|entry| entry.pod.as_ref());
         pods.map(|pod| pod.template.version.to_string()).collect()
+    }
+}
+
+fn condition(judged: &crate::Condition) -> meta::Condition {
+    meta::Condition {
+        type_: judged.kind.to_owned(),
+        status: crate::news::word(judged).to_owned(),
+        reason: judged.reason.as_str().to_owned(),
+        message: judged.message.clone(),
+        last_transition_time: meta::Time(Timestamp::UNIX_EPOCH),
+        observed_generation: None,
     }
 }
 

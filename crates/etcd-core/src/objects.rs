@@ -6,10 +6,10 @@ use etcd_types::Medium;
 
 use crate::{
     Claim, ClaimState, ClaimWish, Latch, MemberWish, Objects, Serial, Stage, Start,
-    case::{Case, Seen},
+    case::{Case, Health, Seen},
     data,
     decide::Outcome,
-    identity,
+    identity, join,
     quorum::quorum,
     report, restore, roll,
     rule::Deed,
@@ -26,7 +26,7 @@ pub(crate) fn objects(case: &Case<'_>, outcome: &Outcome, adopted: &BTreeMap<Ser
         true => founders(case),
         false => members(case, deed, adopted),
     };
-    let listed = case.picture.etcd.members.as_ref().map_or(members.len(), Vec::len);
+    let voters = if case.has_list() { voters(case) } else { members.len() };
     Objects {
         latch: latch(case, proposed),
         wanted: case.wanted.clone(),
@@ -36,11 +36,17 @@ pub(crate) fn objects(case: &Case<'_>, outcome: &Outcome, adopted: &BTreeMap<Ser
             claims(case, &members, adopted)
         },
         members,
-        min_available: (listed > 1).then(|| u32::try_from(quorum(listed)).unwrap_or(u32::MAX)),
+        min_available: (voters > 1).then(|| u32::try_from(quorum(voters)).unwrap_or(u32::MAX)),
         seed: restore::seed(case),
         replay: restore::replay_wish(case),
         closed: restore::is_closed(case),
     }
+}
+
+/// Who votes, or will in a moment. A learner that does not come up must not keep nodes from being drained: it has no vote.
+fn voters(case: &Case<'_>) -> usize {
+    let soon = |learner: &Seen<'_>| learner.health == Health::Learning || join::has_greeted(learner);
+    case.voters.0.len() + usize::from(case.learner().is_some_and(soon))
 }
 
 /// What is to be remembered from now on.

@@ -3,9 +3,10 @@
 use etcd_types::{OperationKind, Phase};
 
 use crate::{
-    Refusal, Why,
-    case::{Case, Health},
+    Listed, Refusal, Why,
+    case::{Case, Foreign, Health},
     cause::Remedy,
+    conditions,
     rule::Deed,
 };
 
@@ -39,6 +40,9 @@ fn present(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
     }
     if !case.has_list() {
         return blind(case, deed);
+    }
+    if let Some(alarm) = conditions::alarm(case) {
+        return (Phase::Degraded, format!("{alarm}. {}", health(case)));
     }
     if case.voters.serving() < case.voters.0.len() {
         return (Phase::Degraded, health(case));
@@ -109,11 +113,23 @@ pub(crate) fn conflict(case: &Case<'_>) -> Option<String> {
         let what = "the ConfigMap, the status and the claims remember different cluster IDs";
         return Some(format!("{what} ({}): nothing is changed until they agree", all.join(", ")));
     }
-    let (stray, id) = case.strays.first()?;
+    let (stray, foreign) = case.strays.first()?;
     let name = case.name(*stray);
+    let what = match foreign {
+        Foreign::OfCluster(id) => format!("answers for the cluster {id}, and ours is {ours}"),
+        Foreign::OfMember(_) => case.explain(foreign),
+    };
     Some(format!(
-        "{name} answers for the cluster {id}, and ours is {ours}: nothing else is changed while it does. Its volume holds data of another cluster"
+        "{name} {what}: nothing else is changed while it does. Its volume holds data that is not its own"
     ))
+}
+
+/// Somebody who was added by somebody else.
+pub(crate) fn not_ours(stranger: &Listed) -> String {
+    let (id, urls) = (stranger.id, stranger.peer_urls.join(","));
+    format!(
+        "somebody added a member {id} that is not ours, at {urls}: remove it with `etcdctl member remove {id}`"
+    )
 }
 
 /// Who serves and who does not.
@@ -131,6 +147,9 @@ pub(crate) fn health(case: &Case<'_>) -> String {
             Health::Down(cause) => format!("{} {}", case.name(seen.serial), cause.what),
         };
         text = format!("{text}; {why}");
+    }
+    for stranger in &case.strangers {
+        text = format!("{text}; {}", not_ours(stranger));
     }
     text
 }

@@ -198,6 +198,9 @@ pub struct Pod {
     pub ready: bool,
     /// Whether its container runs now.
     pub running: bool,
+    /// Whether its process has answered once since it began to run: the kubelet's startup probe. A long log or a large database takes
+    /// minutes.
+    pub started: bool,
     /// When it was made.
     pub created: Option<Timestamp>,
     /// Why its container waits: `ImagePullBackOff`, `CrashLoopBackOff`, `CreateContainerConfigError` …, with the message.
@@ -234,6 +237,8 @@ pub struct Exit {
     pub reason: String,
     /// The end of its log (`terminationMessagePolicy: FallbackToLogsOnError`).
     pub message: String,
+    /// When. Kubernetes tells of it for as long as there is the pod.
+    pub at: Option<Timestamp>,
 }
 
 /// A node that a pod or a volume is bound to.
@@ -275,6 +280,8 @@ pub struct Claim {
     pub version: Option<Version>,
     /// The annotation with the version that may have been started on it, seen or not.
     pub started: Option<Version>,
+    /// The annotation that says whether its member spoke TLS: etcd keeps the peers' URLs with its data.
+    pub tls: Option<bool>,
     /// The one node that its volume can be used on, where that is so (local volumes).
     pub node: Option<Node>,
     /// `spec.storageClassName`.
@@ -321,8 +328,8 @@ pub struct Etcd {
     pub endpoints: BTreeMap<Serial, Result<Endpoint, Unreachable>>,
     /// The member list of a linearizable read, answered by a voter of the latched cluster; nothing when there was none.
     pub members: Option<Vec<Listed>>,
-    /// Alarms that are raised.
-    pub alarms: Vec<Alarm>,
+    /// Alarms that are raised; nothing when nobody could say.
+    pub alarms: Option<Vec<Alarm>>,
 }
 
 /// Why a member did not answer, in a sentence.

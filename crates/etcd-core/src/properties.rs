@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::{
-    Serial, Stage,
+    Alarm, AlarmKind, Serial, Stage,
     model::{Model, restore::in_place},
 };
 
@@ -25,6 +25,12 @@ enum Happens {
     NodesBack,
     Unreachable(bool),
     StatusWiped,
+    /// The EtcdCluster is deleted, and made again under the same name.
+    Recreated,
+    /// Data of another cluster, or of another member, is mounted under a member.
+    ForeignDisk(usize),
+    CopiedDisk(usize, usize),
+    Alarm(bool),
     /// Somebody asks for a restore in place, and agrees.
     Restore(usize),
     /// Somebody gives it up.
@@ -56,6 +62,10 @@ fn happens() -> impl Strategy<Value = Happens> {
         1 => Just(NodesBack),
         1 => any::<bool>().prop_map(Unreachable),
         1 => Just(StatusWiped),
+        1 => Just(Recreated),
+        1 => (0_usize..6).prop_map(ForeignDisk),
+        1 => (0_usize..6, 0_usize..6).prop_map(|(at, from)| CopiedDisk(at, from)),
+        1 => any::<bool>().prop_map(Alarm),
         2 => (0_usize..3).prop_map(Restore),
         1 => Just(GiveUp),
         1 => any::<bool>().prop_map(BadBackup),
@@ -73,6 +83,11 @@ fn some(model: &Model, at: usize) -> Option<u64> {
     all.get(at % all.len().max(1)).map(|serial| serial.0)
 }
 
+/// Not one that a restore has prepared: what is on its volume has no ID yet.
+fn some_voter(model: &Model, at: usize) -> Option<u64> {
+    some(model, at).filter(|serial| model.etcd.voters().contains(&Serial(*serial)))
+}
+
 /// The world may take one member's data, or stop some; it may not take a quorum's data, as nobody could mend that. While a restore has
 /// stopped the members that were, theirs is not counted among what serves, and they may have to come back.
 fn may_lose_data(model: &Model, serial: u64) -> bool {
@@ -86,6 +101,20 @@ fn may_lose_data(model: &Model, serial: u64) -> bool {
     let serving = model.serving();
     let voters = model.etcd.voters().len();
     serving.iter().filter(|other| other.0 != serial).count() > voters / 2
+}
+
+/// Whoever is made again finds its cluster by what is on the volumes: before that is written, there is nothing to find.
+fn may_be_recreated(model: &Model) -> bool {
+    let restored = model.latch.as_ref().is_some_and(|latch| latch.restore.is_some());
+    let known = |serial: &Serial| {
+        let claim = model.boxes.get(serial).and_then(|entry| entry.claim.as_ref());
+        claim.is_some_and(|claim| claim.cluster_id == model.etcd.cluster_id)
+    };
+    model.restores.request.is_none()
+        && !restored
+        && model.etcd.cluster_id.is_some()
+        && model.etcd.members.iter().all(|member| known(&member.serial))
+        && model.has_quorum()
 }
 
 fn apply(model: &mut Model, happens: &Happens) {
@@ -132,6 +161,33 @@ fn apply(model: &mut Model, happens: &Happens) {
         Happens::NodesBack => model.dead_nodes.clear(),
         Happens::Unreachable(not) => model.reachable = !not,
         Happens::StatusWiped => model.status = EtcdClusterStatus::default(),
+        Happens::Recreated => {
+            if may_be_recreated(model) {
+                model.recreate();
+            }
+        }
+        Happens::ForeignDisk(at) => {
+            // Before an ID is on record, nobody can say whose data is other data.
+            let latched = model.latch.as_ref().is_some_and(|latch| latch.cluster_id.is_some());
+            let serial = some_voter(model, at).filter(|it| latched && may_lose_data(model, *it));
+            if let Some(serial) = serial {
+                model.foreign_disk(serial);
+                model.live();
+            }
+        }
+        Happens::CopiedDisk(at, from) => {
+            let from = some(model, from).filter(|from| model.serving().contains(&Serial(*from)));
+            let at = some_voter(model, at).filter(|it| may_lose_data(model, *it) && Some(*it) != from);
+            if let (Some(serial), Some(from)) = (at, from) {
+                model.copied_disk(serial, from);
+                model.live();
+            }
+        }
+        Happens::Alarm(raised) => {
+            let first = model.etcd.members.first().filter(|_| raised);
+            model.alarms =
+                first.map(|it| Alarm { member: it.id, kind: AlarmKind::NoSpace }).into_iter().collect();
+        }
         Happens::Restore(nth) if model.restores.request.is_none() => {
             model.restores.request = Some(in_place(&format!("r{nth}")));
             model.restores.safety = None;
@@ -159,6 +215,7 @@ fn model() -> Model {
 fn calm(model: &mut Model) {
     model.dead_nodes.clear();
     model.reachable = true;
+    model.alarms.clear();
     (model.restores.bad_data, model.restores.seed_fails) = (false, None);
     model.edit(|spec| {
         spec.paused = false;
@@ -226,8 +283,14 @@ fn what_founders_that_were_given_up_have_left_says_nothing_about_versions() {
     comes_to_rest(&[ReconcilePart(2), Version("3.7.3"), ReconcilePart(5), Live, Size(5), Reconcile]).unwrap();
 }
 
+#[expect(clippy::disallowed_methods, reason = "not a setting of an operator")]
+fn cases(usual: u32) -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|asked| asked.parse().ok()).unwrap_or(usual)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    // `PROPTEST_CASES` asks for more: `make campaign` does.
+    #![proptest_config(ProptestConfig { cases: cases(48), ..ProptestConfig::default() })]
 
     #[test]
     fn plans_keep_their_invariants_and_a_kind_world_comes_to_rest(history in prop::collection::vec(happens(), 0..120)) {

@@ -26,6 +26,10 @@ pub struct Voter {
     pub id: MemberId,
     /// Whether it serves linearizable reads, and its pod is ready and stays.
     pub serves: bool,
+    /// Whether it answers linearizable reads, ready or not: then it votes.
+    pub votes: bool,
+    /// Whether its process may run: then it may vote, though it does not answer us.
+    pub runs: bool,
     /// Whether it is down for certain: its pod is not ready.
     pub down: bool,
     /// Since when it has answered; nothing if it has for as long as anybody knows.
@@ -70,6 +74,19 @@ pub enum Hindrance {
     /// Somebody else does not serve.
     #[error("member {0} does not serve yet")]
     AnotherIsDown(MemberId),
+    /// Those who answer are no quorum, and yet there is one: this member votes, and nobody knows how well it is.
+    #[error("it may be the one that votes with the {votes} who answer, and {needed} must")]
+    StillVotes {
+        /// Who answers, besides this one.
+        votes: usize,
+        /// How many are needed.
+        needed: usize,
+    },
+    /// Its data is in memory, and too few others have it.
+    #[error(
+        "its data is in memory (spec.storage.medium), and would be lost with its pod: set spec.size to 3 or more first"
+    )]
+    LosesData,
     /// Somebody has just come back.
     #[error("member {last} is back, and settles for {}", seconds(SETTLE))]
     TooSoonAfter {
@@ -131,14 +148,20 @@ fn left(then: Timestamp, time: Duration, now: Timestamp) -> Option<Duration> {
 
 /// May `member` go down now, to come back with the same data?
 ///
-/// Whoever does not serve may: nothing is lost by it. A cluster of one may, as there is no other way to change it. Everybody else
+/// Whoever does not serve may: nothing is lost by it, unless it is the vote without which the others could not serve. A cluster of one may, as there is no other way to change it. Everybody else
 /// only when all others serve, have done so for a while, and are enough.
 pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<Permit, Hindrance> {
     let Some(it) = voters.0.iter().find(|voter| voter.id == member) else {
         return Ok(Permit(Grounds::NoVoter));
     };
     if it.down {
-        return Ok(Permit(Grounds::Down));
+        let votes = voters.0.iter().filter(|voter| voter.votes && voter.id != member).count();
+        let needed = quorum(voters.0.len());
+        // The list was read from a quorum: if those who answer are none, somebody else votes.
+        return match it.runs && votes > 0 && votes < needed {
+            true => Err(Hindrance::StillVotes { votes, needed }),
+            false => Ok(Permit(Grounds::Down)),
+        };
     }
     if voters.0.len() == 1 {
         return Ok(Permit(Grounds::Alone));
@@ -155,6 +178,13 @@ pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<
         Some((last, wait)) => Err(Hindrance::TooSoonAfter { last, wait }),
         None => Ok(Permit(Grounds::Spare)),
     }
+}
+
+/// May `member` lose its data? Enough others must have it.
+pub fn may_forget(member: MemberId, voters: &Voters) -> Result<(), Hindrance> {
+    let others = voters.0.iter().filter(|voter| voter.id != member);
+    let enough = others.filter(|voter| voter.votes).count() >= quorum(voters.0.len());
+    if enough { Ok(()) } else { Err(Hindrance::LosesData) }
 }
 
 /// The right to restart somebody who is certain not to serve.
@@ -186,12 +216,14 @@ mod tests {
         now() - jiff::SignedDuration::from_secs(seconds)
     }
 
-    /// One letter per voter: `u`p, `d`own, `?` up for others but not for us, `n`ew (back since a second), `r`eady since a second.
+    /// One letter per voter: `u`p, `d`own though its process runs, `x` without one, `?` up for others but not for us, `n`ew (back since a second), `r`eady since a second.
     fn voters(letters: &str) -> Voters {
         let voter = |(at, letter): (usize, char)| Voter {
             id: MemberId(at as u64 + 1),
             serves: matches!(letter, 'u' | 'n' | 'r'),
-            down: letter == 'd',
+            votes: matches!(letter, 'u' | 'n' | 'r'),
+            runs: letter != 'x',
+            down: matches!(letter, 'd' | 'x'),
             since: match letter {
                 'n' => Some(ago(1)),
                 'r' => Some(ago(60)),
@@ -208,6 +240,11 @@ mod tests {
             ("uuu", Ok("Spare")),
             ("duu", Ok("Down")),
             ("ddd", Ok("Down")),
+            ("ddu", Err("it may be the one that votes with the 1 who answer, and 2 must")),
+            ("dxu", Err("it may be the one that votes with the 1 who answer, and 2 must")),
+            ("xdu", Ok("Down")),
+            ("dduuu", Ok("Down")),
+            ("ddduu", Err("it may be the one that votes with the 2 who answer, and 3 must")),
             ("u", Ok("Alone")),
             ("uud", Err("member 3 does not serve yet")),
             ("uu?", Err("member 3 does not serve yet")),

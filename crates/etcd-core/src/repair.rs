@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use etcd_types::OperationKind;
+use etcd_types::{Medium, OperationKind};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Picture, Step,
-    case::{Case, Health, Seen},
+    case::{Case, Foreign, Health, Seen},
     cause::{Cause, Remedy},
-    leave,
+    identity, leave,
     quorum::may_leave,
     rule::{Deed, Verdict, on_record},
     text::seconds,
 };
 
+/// For how long a member must answer as another one. Names are kept for 5 s, or 30 s, by those who ask for them.
+const CERTAIN: Duration = Duration::from_secs(60);
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// The first member that something can be done for; else, when that will be.
@@ -40,7 +42,8 @@ fn mend(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
     let rules = &case.wanted.remediation;
     match cause.remedy {
         Remedy::Wait | Remedy::Correct => Verdict::Pass,
-        Remedy::Refresh => restart(case, seen, cause),
+        Remedy::Refresh if is_outdated(case, seen) => restart(case, seen, cause),
+        Remedy::Refresh => after(case, seen, rules.replace_after, cause, replace),
         Remedy::ReplaceNow => replace(case, seen, cause),
         Remedy::Replace if is_the_rolls_fault(case, seen) => Verdict::Pass,
         Remedy::Replace => after(case, seen, rules.replace_after, cause, replace),
@@ -94,6 +97,12 @@ fn is_the_rolls_fault(case: &Case<'_>, seen: &Seen<'_>) -> bool {
     !node_is_dead && seen.has_started() && !case.voters().any(alike)
 }
 
+/// Whether its pod was told of other members than there are.
+fn is_outdated(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    let told = seen.objects.pod.as_ref().and_then(|pod| pod.start.as_ref());
+    told != Some(&identity::start(case, seen).fingerprint())
+}
+
 fn restart(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
     let Some(pod) = seen.objects.pod.as_ref().filter(|pod| !pod.deleting) else { return Verdict::Pass };
     let Ok(permit) = case.may_go_down(seen) else { return Verdict::Pass };
@@ -109,6 +118,7 @@ fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
     let deed = deed.saying(format!("{name} {}: a new member takes its place", cause.what));
     // A learner has no data that anybody relies on: a new try costs nothing but time, and that is limited below too.
     if !is_begun(case, seen)
+        && !is_in_memory(seen)
         && let Some(wait) = limit(case)
     {
         return Verdict::Later(
@@ -123,6 +133,11 @@ fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
         );
     }
     leave::remove(case, seen, deed, &format!("it {}", cause.what))
+}
+
+/// Its data is gone with every pod, so that every restart is a replacement: that is no sign of trouble.
+fn is_in_memory(seen: &Seen<'_>) -> bool {
+    seen.recorded().is_some_and(|made| made.medium == Medium::Memory)
 }
 
 /// Whether it is being replaced already: that has been counted.
@@ -148,15 +163,19 @@ pub(crate) fn recent(picture: &Picture, now: Timestamp) -> Vec<Timestamp> {
     all.filter(|time| now.duration_since(*time) < HOUR).collect()
 }
 
-/// A member that answers for another cluster: what clients write there is lost. So nothing else is done, and it is replaced at once,
-/// if the others are enough; its volume is kept.
+/// A member that answers with data that is not its own: what clients write to another cluster is lost, and what another member has voted
+/// for is voted for again. So nothing else is done, and it is replaced at once, if the others are enough; its volume is kept.
 pub(crate) fn stray(case: &Case<'_>) -> Verdict {
-    let Some((serial, id)) = case.strays.first() else { return Verdict::Pass };
+    let Some((serial, foreign)) = case.strays.first() else { return Verdict::Pass };
     let Some(seen) = case.members.get(serial).filter(|seen| seen.listed.is_some()) else {
         return Verdict::Pass;
     };
-    let cause = Cause { what: format!("has the data of another cluster, {id}"), remedy: Remedy::ReplaceNow };
-    replace(case, seen, &cause)
+    let cause = Cause { what: case.explain(foreign), remedy: Remedy::ReplaceNow };
+    match foreign {
+        Foreign::OfCluster(_) => replace(case, seen, &cause),
+        // A name that leads to another member's address for a moment gives the same answer.
+        Foreign::OfMember(_) => after(case, seen, CERTAIN, &cause, replace),
+    }
 }
 
 fn since(then: Timestamp, now: Timestamp) -> Duration {

@@ -1,4 +1,4 @@
-//! The status and the events that a plan comes with.
+//! The status that a plan comes with.
 
 use etcd_types::{
     ClusterRestoreStatus, Connection, EtcdClusterStatus, MemberStatus, OperationKind, Phase, RestorePhase,
@@ -7,11 +7,10 @@ use etcd_types::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
-    Event, Record, Stage, Why,
+    Record, Stage,
     case::{Case, Health, Seen},
     hand_over, repair, restore, roll,
     rule::Deed,
-    volumes,
 };
 
 /// The whole status but for the conditions.
@@ -153,63 +152,4 @@ fn connection(case: &Case<'_>, members: &[&Seen<'_>]) -> Connection {
 fn tls(case: &Case<'_>) -> Option<TlsStatus> {
     let (not_after, secret) = case.picture.certificates.first_to_end.clone()?;
     Some(TlsStatus { not_after: Some(Time(not_after)), secret_name: Some(secret) })
-}
-
-/// What has changed since the last report.
-pub(crate) fn events(case: &Case<'_>, status: &EtcdClusterStatus) -> Vec<Event> {
-    let before = &case.picture.status;
-    let mut events = Vec::new();
-    let mut tell = |warning, reason, message| events.push(Event { warning, reason, message });
-    if before.cluster_id.is_none()
-        && let Some(id) = &status.cluster_id
-    {
-        tell(false, Why::Founded, format!("the cluster exists, with the ID {id}"));
-    }
-    let same = match (&before.operation, &status.operation) {
-        (Some(before), Some(now)) => before.kind == now.kind && before.target == now.target,
-        (None, None) => true,
-        _ => false,
-    };
-    if !same {
-        if let Some(over) = &before.operation {
-            tell(false, Why::Done, format!("{:?} {} is over", over.kind, over.target));
-        }
-        if let Some(begins) = &status.operation {
-            let why = begins.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
-            tell(false, Why::Began, format!("{:?} {} begins{why}", begins.kind, begins.target));
-        }
-    }
-    if let Some(now) = status.restore.as_ref().filter(|now| now.phase.is_over()) {
-        let known = before.restore.as_ref().filter(|known| known.uid == now.uid);
-        if known.is_none_or(|known| known.phase != now.phase) {
-            match now.phase {
-                RestorePhase::Failed => tell(true, Why::RestoreFailed, now.message.clone()),
-                _ => tell(false, Why::Restored, now.message.clone()),
-            }
-        }
-    }
-    for seen in case.members.values() {
-        let claim = seen.objects.claim.as_ref().filter(|_| seen.is_member(case));
-        if let Some(to) = claim.and_then(|claim| volumes::resize(claim, &case.wanted.storage)) {
-            tell(
-                false,
-                Why::VolumesGrow,
-                format!("the volume of {} grows to {}", case.name(seen.serial), to.0),
-            );
-        }
-    }
-    // A learner that is well serves nobody yet; and one that has just become a voter may need a moment until it does.
-    let serves = |it: &MemberStatus| it.healthy && it.role != Role::Learner;
-    for member in status.members.iter().flatten() {
-        let known = before.members.iter().flatten().find(|known| known.name == member.name);
-        match (known.map(serves), serves(member)) {
-            (Some(true), false) => {
-                let why = member.reason.as_deref().unwrap_or("does not serve");
-                tell(true, Why::MemberDown, format!("{} stopped serving: {why}", member.name));
-            }
-            (Some(false), true) => tell(false, Why::MemberUp, format!("{} serves", member.name)),
-            _ => {}
-        }
-    }
-    events
 }

@@ -12,7 +12,7 @@ use crate::{
     case::{Case, Health, Seen},
     cause::Remedy,
     identity, leave,
-    quorum::{self, Hindrance},
+    quorum::Hindrance,
     rule::{Deed, LOOK, Verdict, on_record},
     text::members,
     version::{self, Minor, Way},
@@ -85,9 +85,7 @@ pub(crate) fn revert(case: &Case<'_>) -> Verdict {
         return Verdict::Pass;
     }
     for seen in case.members.values().filter(|seen| seen.is_member(case)) {
-        let (Some(pod), Some(permit)) = (&seen.objects.pod, quorum::down_already(&seen.health)) else {
-            continue;
-        };
+        let (Some(pod), Some(permit)) = (&seen.objects.pod, case.may_be_corrected(seen)) else { continue };
         let Some(goal) = correction(case, seen).filter(|_| !pod.deleting) else { continue };
         let why = if pod.template != Some(goal.fingerprint()) {
             "it does not serve, and is not as the spec asks for"
@@ -187,7 +185,11 @@ fn gate(case: &Case<'_>, version: Version, way: Way, deed: &Deed) -> Option<Verd
         let held = format!("the annotation etcd.capstan.dev/hold-upgrade says: {hold}");
         return Some(Verdict::Do(waiting.saying(held).stuck(Why::Waiting)));
     }
-    if let Some(alarm) = case.picture.etcd.alarms.first() {
+    let Some(alarms) = &case.picture.etcd.alarms else {
+        let why = "no member says whether an alarm is raised";
+        return Some(Verdict::Do(waiting.saying(why).look_again(LOOK, why)));
+    };
+    if let Some(alarm) = alarms.first() {
         let why = format!(
             "member {} has raised the alarm {:?}: it must be cleared first",
             alarm.member, alarm.kind
@@ -378,7 +380,10 @@ fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> D
     let why = format!("{name} waits: {}", case.explain(hindrance));
     let after = match hindrance {
         Hindrance::TooSoonAfter { wait, .. } => *wait,
-        Hindrance::WouldLoseQuorum { .. } | Hindrance::AnotherIsDown(_) => LOOK,
+        Hindrance::WouldLoseQuorum { .. } | Hindrance::AnotherIsDown(_) | Hindrance::StillVotes { .. } => {
+            LOOK
+        }
+        Hindrance::LosesData => return deed.saying(why).stuck(Why::WaitingForUser),
     };
     match failed(case) {
         // It may stay so for days: a pod, a connection or the user will tell.

@@ -4,9 +4,12 @@ mod accidents;
 mod backups;
 mod ends;
 mod growth;
+mod news;
+mod refusals;
 mod restores;
 mod storage;
 mod versions;
+mod vigilance;
 
 use serde_json::{Value, json};
 

@@ -1,17 +1,18 @@
 //! The spec, made valid once: what can be carried out, and what is refused by name with what to do. A field that is refused never
 //! touches what runs.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use etcd_types::{
     EtcdClusterSpec, EtcdSettings, ExistingVolumes, Medium, Monitoring, NetworkPolicyOptions, PodOptions,
     Storage, Tls, TlsMode, UpdateStrategy, UpdateType, VolumePolicy,
 };
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use crate::{
     Claim, Refusal, Start, Template, Version, flags,
     text::{bytes, duration, members},
-    version::{self, Way},
+    version::{self, Minor, Way},
     volumes,
 };
 
@@ -19,6 +20,8 @@ use crate::{
 const DEFAULT_IMAGE: &str = "quay.io/coreos/etcd";
 /// Above this, etcd itself warns. Source: server/storage/quota.go.
 const MAX_QUOTA: u64 = 8 << 30;
+/// A time that does not come while somebody corrects the spec.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Below this, etcd has no room for its log.
 const MIN_VOLUME: u64 = 64 << 20;
 
@@ -33,6 +36,8 @@ pub struct Wanted {
     pub image: Option<String>,
     /// etcd's settings.
     pub settings: EtcdSettings,
+    /// The flags that members of a minor have, where the settings were refused: they stay until the spec is corrected.
+    pub kept_flags: BTreeMap<Minor, Vec<String>>,
     /// How large a database may become.
     pub quota: u64,
     /// What surrounds etcd.
@@ -77,8 +82,8 @@ pub struct Remediation {
 pub struct Running<'a> {
     /// The versions of all members.
     pub versions: Vec<Version>,
-    /// The template of some member.
-    pub template: Option<&'a Template>,
+    /// The templates of all members; those that a roll leads to come last.
+    pub templates: Vec<&'a Template>,
     /// The version that an unfinished roll leads to.
     pub target: Option<Version>,
     /// Whether there is something that runs.
@@ -87,6 +92,19 @@ pub struct Running<'a> {
     pub size: usize,
     /// The claims of all members.
     pub claims: Vec<&'a Claim>,
+}
+
+impl Running<'_> {
+    /// The template of some member: one that a roll leads to, if there is one.
+    fn template(&self) -> Option<&Template> {
+        self.templates.last().copied()
+    }
+
+    /// What the claims ask for: the most, where that differs.
+    fn size_of_volumes(&self) -> Option<Quantity> {
+        let asked = self.claims.iter().filter_map(|claim| claim.asked.as_ref());
+        asked.max_by_key(|asked| bytes(&asked.0)).cloned()
+    }
 }
 
 /// What the spec comes to.
@@ -105,8 +123,15 @@ pub fn judge(spec: &EtcdClusterSpec, running: &Running<'_>) -> Judged {
     let version = version(spec, running, &mut refuse);
     let size = size(spec, running, &mut refuse);
     let storage = storage(spec, running, &mut refuse);
-    let settings = settings(spec, version.map(|(version, _)| version), running, &mut refuse);
-    let quota = quota(spec, &storage, running, &mut refuse);
+    let mut settings_refused = false;
+    let mut refuse_setting = |field, why: String| {
+        settings_refused = true;
+        refuse(field, if running.begun { format!("{why}. What was set before stays") } else { why });
+    };
+    let settings = settings(spec, version.map(|(version, _)| version), running, &mut refuse_setting);
+    let quota = quota(spec, &storage, running, &mut refuse_setting);
+    let kept = running.templates.iter().filter(|_| settings_refused);
+    let kept_flags = kept.map(|template| (template.version.minor, template.args.clone())).collect();
     let pod = pod(spec, running, &mut refuse);
     let tls = tls(spec, running, &mut refuse);
     let remediation = remediation(spec, &mut refuse);
@@ -131,6 +156,7 @@ pub fn judge(spec: &EtcdClusterSpec, running: &Running<'_>) -> Judged {
         version,
         image: spec.image.clone(),
         settings,
+        kept_flags,
         quota,
         pod,
         tls,
@@ -154,7 +180,10 @@ impl Wanted {
         Template {
             version,
             image: image(self.image.as_deref(), version),
-            args: flags::render(&self.settings, self.quota, version),
+            args: match self.kept_flags.get(&version.minor) {
+                Some(kept) => kept.clone(),
+                None => flags::render(&self.settings, self.quota, version),
+            },
             pod: self.pod.clone(),
             tls: self.tls.clone(),
             medium: self.storage.medium,
@@ -234,18 +263,18 @@ fn storage(
     refuse: &mut impl FnMut(&'static str, String),
 ) -> Storage {
     let mut storage = spec.storage.clone();
-    match bytes(&storage.size.0) {
-        Some(size) if size >= MIN_VOLUME => {}
-        Some(_) => {
-            refuse("spec.storage.size", format!("{} is too small: 64Mi is the least", storage.size.0));
-            storage.size = Storage::default().size;
-        }
-        None => {
-            refuse("spec.storage.size", format!("{:?} is no size such as 8Gi", storage.size.0));
-            storage.size = Storage::default().size;
-        }
+    let wrong = match bytes(&storage.size.0) {
+        Some(size) if size >= MIN_VOLUME => None,
+        Some(_) => Some(format!("{} is too small: set 64Mi or more", storage.size.0)),
+        None => Some(format!("{:?} is no size: set one such as 8Gi", storage.size.0)),
+    };
+    if let Some(wrong) = wrong {
+        let kept = running.size_of_volumes();
+        let stays = kept.as_ref().map_or_else(String::new, |kept| format!("; members keep {}", kept.0));
+        refuse("spec.storage.size", format!("{wrong}{stays}"));
+        storage.size = kept.unwrap_or_else(|| Storage::default().size);
     }
-    if let Some(live) = running.template
+    if let Some(live) = running.template()
         && live.medium != storage.medium
     {
         let why = format!("the medium cannot change to {:?}, it stays {:?}", storage.medium, live.medium);
@@ -274,15 +303,14 @@ fn settings(
     let election = settings.election_timeout_milliseconds.unwrap_or(1000);
     if election < heartbeat.saturating_mul(5) || heartbeat < 1 || election > 50_000 {
         let why = format!(
-            "{election} ms must be five times the heartbeat of {heartbeat} ms or more, and 50000 at most; etcd's 100 and 1000 it is"
+            "{election} ms must be five times the heartbeat of {heartbeat} ms or more, and 50000 at most; etcd's own are 100 and 1000"
         );
         refuse("spec.etcd.electionTimeoutMilliseconds", why);
         (settings.heartbeat_interval_milliseconds, settings.election_timeout_milliseconds) = (None, None);
     }
     let periodic = settings.corruption_checks.periodic.as_deref();
     if periodic.is_some_and(|time| duration(time).is_none()) {
-        let why =
-            format!("{:?} is no time such as 4h; there is no periodic check", periodic.unwrap_or_default());
+        let why = format!("{:?} is no time: set one such as 4h", periodic.unwrap_or_default());
         refuse("spec.etcd.corruptionChecks.periodic", why);
         settings.corruption_checks.periodic = None;
     }
@@ -302,10 +330,12 @@ fn quota(
     let Some(asked) = &spec.etcd.quota_backend_bytes else { return usual };
     let why = match bytes(&asked.0) {
         Some(quota) if quota > 0 && quota <= volume => return quota,
-        Some(quota) if quota > 0 => format!("{} does not fit on a volume of {}", asked.0, storage.size.0),
-        _ => format!("{:?} is no size such as 4Gi", asked.0),
+        Some(quota) if quota > 0 => {
+            format!("{} does not fit on a volume of {volume} bytes: set {usual} or less", asked.0)
+        }
+        _ => format!("{:?} is no size: set one such as 4Gi", asked.0),
     };
-    refuse("spec.etcd.quotaBackendBytes", format!("{why}; {usual} bytes it is"));
+    refuse("spec.etcd.quotaBackendBytes", why);
     usual
 }
 
@@ -314,32 +344,28 @@ fn pod(
     running: &Running<'_>,
     refuse: &mut impl FnMut(&'static str, String),
 ) -> PodOptions {
-    let mut pod = spec.pod.clone();
+    let mut wrongs: Vec<(&'static str, String)> = Vec::new();
+    let pod = &spec.pod;
     if let Some(wrong) = pod.env.iter().find(|variable| variable.name.starts_with("ETCD_")) {
-        refuse(
-            "spec.pod.env",
-            format!("{}: etcd would read it as a flag. Set spec.etcd instead", wrong.name),
-        );
-        pod.env.retain(|variable| !variable.name.starts_with("ETCD_"));
+        let why = format!("{}: etcd would read it as a flag. Set spec.etcd instead", wrong.name);
+        wrongs.push(("spec.pod.env", why));
     }
     let owned = |key: &String| key.starts_with("etcd.capstan.dev/") || key.starts_with("app.kubernetes.io/");
     if let Some(wrong) = pod.labels.keys().find(|key| owned(key)) {
-        refuse("spec.pod.labels", format!("{wrong} is the operator's. Remove it"));
-        pod.labels.retain(|key, _| !owned(key));
+        wrongs.push(("spec.pod.labels", format!("{wrong} is the operator's. Remove it")));
     }
     if let Some(wrong) = pod.annotations.keys().find(|key| key.starts_with("etcd.capstan.dev/")) {
-        refuse("spec.pod.annotations", format!("{wrong} is the operator's. Remove it"));
-        pod.annotations.retain(|key, _| !key.starts_with("etcd.capstan.dev/"));
+        wrongs.push(("spec.pod.annotations", format!("{wrong} is the operator's. Remove it")));
     }
     let quantities = pod.resources.iter().flat_map(|all| all.limits.iter().chain(&all.requests)).flatten();
     if let Some((name, wrong)) = quantities.clone().find(|(_, value)| !is_quantity(&value.0)) {
-        refuse(
-            "spec.pod.resources",
-            format!("{name}: {:?} is no quantity such as 500m or 2Gi; what was set before stays", wrong.0),
-        );
-        pod.resources = running.template.and_then(|live| live.pod.resources.clone());
+        let why = format!("{name}: {:?} is no quantity. Set one such as 500m or 2Gi", wrong.0);
+        wrongs.push(("spec.pod.resources", why));
     }
-    pod
+    let kept = running.template().filter(|_| !wrongs.is_empty());
+    let stays = if kept.is_some() { ". What was set before stays" } else { "" };
+    wrongs.into_iter().for_each(|(field, why)| refuse(field, format!("{why}{stays}")));
+    kept.map_or_else(|| pod.clone(), |kept| kept.pod.clone())
 }
 
 /// A number that is not negative, with an optional suffix of letters.
@@ -359,7 +385,7 @@ fn tls(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'
         }
         TlsMode::SelfManaged | TlsMode::Secrets | TlsMode::CertManager | TlsMode::Off => None,
     };
-    match (wrong, running.template) {
+    match (wrong, running.template()) {
         (Some(wrong), Some(live)) => {
             refuse("spec.tls", format!("{wrong}; what was set before stays"));
             live.tls.clone()
@@ -383,22 +409,22 @@ fn tls(spec: &EtcdClusterSpec, running: &Running<'_>, refuse: &mut impl FnMut(&'
     }
 }
 
+/// What nobody can read is not done: no volume is deleted, and nobody is replaced, for a time that was meant otherwise.
 fn remediation(spec: &EtcdClusterSpec, refuse: &mut impl FnMut(&'static str, String)) -> Remediation {
     let asked = &spec.remediation;
-    let usual = etcd_types::Remediation::default();
-    let mut time = |field, asked: &str, usual: &str| {
+    let mut time = |field, asked: &str, what: &str| {
         duration(asked).unwrap_or_else(|| {
-            refuse(field, format!("{asked:?} is no time such as 5m; {usual} it is"));
-            duration(usual).unwrap_or(Duration::from_secs(3600))
+            refuse(field, format!("{asked:?} is no time: set one such as 5m or 48h. {what} meanwhile"));
+            NEVER
         })
     };
     Remediation {
-        restart_after: time("spec.remediation.restartAfter", &asked.restart_after, &usual.restart_after),
-        replace_after: time("spec.remediation.replaceAfter", &asked.replace_after, &usual.replace_after),
+        restart_after: time("spec.remediation.restartAfter", &asked.restart_after, "Nobody is restarted"),
+        replace_after: time("spec.remediation.replaceAfter", &asked.replace_after, "Nobody is replaced"),
         keep_old_volume: time(
             "spec.remediation.keepOldVolume",
             &asked.keep_old_volume,
-            &usual.keep_old_volume,
+            "No volume is deleted",
         ),
         max_per_hour: usize::try_from(asked.max_replacements_per_hour).unwrap_or(0),
     }

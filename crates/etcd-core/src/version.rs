@@ -59,6 +59,20 @@ pub(crate) fn snapshot_by(from: Minor) -> Option<Minor> {
     PATHS.iter().find(|path| path.from == from)?.snapshot_by
 }
 
+/// The first patch of a minor that can be looked after.
+struct Least {
+    minor: Minor,
+    patch: u32,
+    because: &'static str,
+}
+
+/// Where that is not the first there is. Source: etcd's change log of 3.5.
+const LEAST: &[Least] = &[Least {
+    minor: Minor(3, 5),
+    patch: 19,
+    because: "before 3.5.11 nobody can ask a member whether it is ready, and before 3.5.19 a member without a vote says that it is",
+}];
+
 /// A fault that was fixed.
 struct Fault {
     minor: Minor,
@@ -122,12 +136,22 @@ pub enum Way {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoWay {
     /// Nothing is known about it.
-    #[error("etcd {wanted} is not known to this operator: {known} are")]
+    #[error("etcd {wanted} is not known to this operator. Set a version of {known}")]
     Unknown {
         /// What was asked for.
         wanted: Version,
         /// The minors that are known.
         known: String,
+    },
+    /// Too early a patch.
+    #[error("etcd {wanted} cannot be looked after: {because}. Set {least} or later")]
+    TooEarly {
+        /// What was asked for.
+        wanted: Version,
+        /// The first that can be.
+        least: Version,
+        /// Why.
+        because: &'static str,
     },
     /// Too far up.
     #[error("{wanted} cannot follow {from}: etcd moves one minor at a time. Set a {next} version first")]
@@ -180,6 +204,11 @@ pub fn way(members: &[Version], wanted: Version) -> Result<Way, NoWay> {
     if !supported().any(|minor| minor == wanted.minor) {
         let known = supported().map(|minor| minor.to_string()).collect::<Vec<_>>().join(", ");
         return Err(NoWay::Unknown { wanted, known });
+    }
+    let early = LEAST.iter().find(|least| least.minor == wanted.minor && wanted.patch < least.patch);
+    if let Some(Least { minor, patch, because }) = early.filter(|_| !members.contains(&wanted)) {
+        let least = Version { minor: *minor, patch: *patch };
+        return Err(NoWay::TooEarly { wanted, least, because });
     }
     let (Some(&low), Some(&high)) = (members.iter().min(), members.iter().max()) else {
         return Ok(Way::Roll);
@@ -300,6 +329,8 @@ mod tests {
             (&[], "3.6.16"),
             (&[], "3.4.30"),
             (&[], "9.9.9"),
+            (&[], "3.5.18"),
+            (&["3.5.18", "3.5.35"], "3.5.18"),
             (&["3.5.35", "3.5.35"], "3.5.34"),
             (&["3.5.35", "3.5.35"], "3.6.16"),
             (&["3.5.35", "3.5.31"], "3.6.16"),
@@ -322,8 +353,10 @@ mod tests {
         });
         expect![[r#"
              -> 3.6.16: Roll
-             -> 3.4.30: etcd 3.4.30 is not known to this operator: 3.5, 3.6, 3.7 are
-             -> 9.9.9: etcd 9.9.9 is not known to this operator: 3.5, 3.6, 3.7 are
+             -> 3.4.30: etcd 3.4.30 is not known to this operator. Set a version of 3.5, 3.6, 3.7
+             -> 9.9.9: etcd 9.9.9 is not known to this operator. Set a version of 3.5, 3.6, 3.7
+             -> 3.5.18: etcd 3.5.18 cannot be looked after: before 3.5.11 nobody can ask a member whether it is ready, and before 3.5.19 a member without a vote says that it is. Set 3.5.19 or later
+            3.5.18 3.5.35 -> 3.5.18: Roll
             3.5.35 3.5.35 -> 3.5.34: Roll
             3.5.35 3.5.35 -> 3.6.16: Upgrade
             3.5.35 3.5.31 -> 3.6.16: 3.6.16 cannot follow 3.5.31: every member must run 3.5.32 or later first, as older ones leave learners and removed members in the v2 store, and 3.6 finds them again (etcd #19557, #20793, #20967). Set 3.5.32 or later first
@@ -336,7 +369,7 @@ mod tests {
             3.7.3 -> 3.6.16: Downgrade
             3.7.3 -> 3.5.35: there is no way back from 3.7.3 to 3.5.35: etcd can be taken back one minor, to 3.5 at most. Restore a backup into a new EtcdCluster
             3.7.3 3.6.16 -> 3.5.35: there is no way back from 3.7.3 to 3.5.35: etcd can be taken back one minor, to 3.5 at most. Restore a backup into a new EtcdCluster
-            3.5.35 -> 3.4.30: etcd 3.4.30 is not known to this operator: 3.5, 3.6, 3.7 are
+            3.5.35 -> 3.4.30: etcd 3.4.30 is not known to this operator. Set a version of 3.5, 3.6, 3.7
         "#]]
         .assert_eq(&told.collect::<String>());
     }

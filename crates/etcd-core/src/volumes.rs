@@ -89,6 +89,7 @@ mod tests {
             cluster_id: None,
             version: None,
             started: None,
+            tls: None,
             node: None,
             class: Some("fast".into()),
             asked: Some(Quantity(asked.into())),

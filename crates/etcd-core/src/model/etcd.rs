@@ -92,8 +92,14 @@ impl Model {
     pub(crate) fn is_up(&self, serial: Serial) -> bool {
         let pod = self.boxes.get(&serial).and_then(|entry| entry.pod.as_ref());
         let disk = self.disk_key(serial).and_then(|key| self.disks.get(&key));
-        let ours = disk.is_some_and(|disk| Some(disk.cluster_id) == self.etcd.cluster_id);
+        let ours = disk.is_some_and(|disk| self.is_own(serial, disk));
         pod.is_some_and(|pod| pod.running && !pod.hangs) && ours && self.etcd.is_member(serial)
+    }
+
+    /// Whether it is a disk of this cluster, and of this member.
+    pub(crate) fn is_own(&self, serial: Serial, disk: &Disk) -> bool {
+        let listed = self.etcd.members.iter().find(|member| member.serial == serial);
+        Some(disk.cluster_id) == self.etcd.cluster_id && listed.is_none_or(|listed| listed.id == disk.member)
     }
 
     pub(crate) fn has_quorum(&self) -> bool {
@@ -339,7 +345,7 @@ impl Model {
     }
 
     fn crash(&mut self, serial: Serial, message: &str) {
-        let exit = Exit { code: 1, reason: "Error".into(), message: message.to_owned() };
+        let exit = Exit { code: 1, reason: "Error".into(), message: message.to_owned(), at: Some(self.now) };
         self.pod(serial, |pod| {
             pod.restarts += 1;
             pod.exit = Some(exit);
@@ -370,6 +376,7 @@ impl PodModel {
             waiting: None,
             unschedulable: None,
             serving_since: None,
+            started: true,
             in_memory,
         }
     }

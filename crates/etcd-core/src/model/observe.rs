@@ -29,7 +29,10 @@ impl Model {
                 .collect(),
             earlier: self.earlier.iter().map(|(serial, claim)| (*serial, self.claim(claim))).collect(),
             etcd: self.answers(),
-            certificates: Certificates { problems: self.certificate_problems.clone(), first_to_end: None },
+            certificates: Certificates {
+                problems: self.certificate_problems.clone(),
+                first_to_end: self.certificates_end.map(|end| (end, "db-server-tls".to_owned())),
+            },
             upgrade_hold: self.upgrade_hold.clone(),
             upgrade_backup: self.upgrade_backup.clone(),
             move_leader: self.move_leader.clone(),
@@ -56,13 +59,14 @@ impl Model {
     }
 
     fn pod_view(&self, serial: Serial, pod: &PodModel) -> Pod {
-        let foreign = self.disk(serial).is_some_and(|disk| Some(disk.cluster_id) != self.etcd.cluster_id);
+        let foreign = self.disk(serial).is_some_and(|disk| !self.is_own(serial, disk));
         Pod {
             uid: pod.uid.clone(),
             deleting: false,
             ready: self.serving().contains(&serial)
-                || (pod.running && foreign && self.etcd.cluster_id.is_some()),
+                || (pod.running && !pod.hangs && foreign && self.etcd.cluster_id.is_some()),
             running: pod.running,
+            started: pod.started,
             created: Some(pod.created),
             waiting: pod.waiting.clone(),
             unschedulable: pod.unschedulable.clone(),
@@ -89,6 +93,7 @@ impl Model {
             cluster_id: claim.cluster_id,
             version: claim.version,
             started: claim.started,
+            tls: Some(claim.tls),
             class: Some("fast".into()),
             asked: Some(claim.asked.clone()),
             capacity: claim.capacity.clone(),
@@ -112,7 +117,8 @@ impl Model {
             learner: member.learner,
         });
         let members = (self.reachable && self.has_quorum()).then(|| list.collect());
-        Etcd { endpoints, members, alarms: Vec::new() }
+        let alarms = members.is_some().then(|| self.alarms.clone());
+        Etcd { endpoints, members, alarms }
     }
 
     fn answer(&self, serial: Serial, entry: &Box) -> Result<Endpoint, Unreachable> {

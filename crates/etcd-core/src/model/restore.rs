@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Model,
+    FOREIGN, Model,
     etcd::{Disk, Etcd},
 };
 use crate::{ClusterId, MemberId, Recovery, Serial, Stage, Task, Work, WorkState, record::BOOTSTRAP};
@@ -145,6 +145,7 @@ impl Model {
             .iter()
             .filter(|(_, entry)| entry.pod.as_ref().is_some_and(|pod| pod.running))
             .filter_map(|(serial, _)| Some(self.disk(*serial)?.cluster_id))
+            .filter(|id| *id != FOREIGN)
             .collect();
         let Some(other) = running.first().copied().filter(|_| !running.contains(&id)) else { return };
         let ever = self.etcd.ever.clone();

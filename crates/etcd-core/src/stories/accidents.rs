@@ -102,9 +102,46 @@ fn the_data_of_another_cluster_stops_everything_else_and_is_replaced_at_once() {
     model.live();
     model.edit(|spec| spec.size = 5);
     model.reconcile();
-    expect!["db-2 answers for the cluster bad, and ours is 57bba302: nothing else is changed while it does. Its volume holds data of another cluster"].assert_eq(model.status.message.as_deref().unwrap());
+    expect!["db-2 answers for the cluster bad, and ours is 57bba302: nothing else is changed while it does. Its volume holds data that is not its own"].assert_eq(model.status.message.as_deref().unwrap());
     expect![[r#"
           remove member 2: it has the data of another cluster, bad
+          delete the StatefulSet of member 2: it is no member of the cluster
+          add member 4 as a learner
+          promote member 4
+          add member 5 as a learner
+          promote member 5
+          add member 6 as a learner
+          promote member 6
+        rest
+        Healthy: 5 of 5 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
+}
+
+#[test]
+fn founders_with_data_of_different_clusters_are_told_apart_by_somebody_else() {
+    let mut model = Model::new(super::spec(3, "3.6.16"));
+    model.reconcile();
+    model.reconcile();
+    model.live();
+    model.foreign_disk(2);
+    model.live();
+    let plan = model.reconcile();
+    assert!(plan.step.is_none() && model.status.phase == Some(etcd_types::Phase::WaitingForUser), "{plan}");
+    expect!["members answer for different clusters (db-1 for 57bba302, db-2 for bad, db-3 for 57bba302): delete the claim and the pod of whoever has a volume with other data"].assert_eq(model.status.message.as_deref().unwrap());
+}
+
+/// A volume was copied, or a backup of one was mounted in the wrong place: two processes would vote under one name.
+#[test]
+fn the_data_of_another_member_stops_everything_else_and_is_replaced_at_once() {
+    let mut model = Model::running(3, "3.6.16");
+    model.copied_disk(2, 1);
+    model.live();
+    model.edit(|spec| spec.size = 5);
+    model.reconcile();
+    expect!["db-2 has the data of db-1: nothing else is changed while it does. Its volume holds data that is not its own"].assert_eq(model.status.message.as_deref().unwrap());
+    expect![[r#"
+        Replace db-2
+          remove member 2: it has the data of db-1
           delete the StatefulSet of member 2: it is no member of the cluster
           add member 4 as a learner
           promote member 4

@@ -123,7 +123,7 @@ fn a_failing_image_stops_after_one_member_and_a_reverted_version_takes_it_back()
     expect![[r#"
         Upgrade 3.6.99
           restart the pod of member 2: it is to run 3.6.99
-        Upgrading: stopped after db-2, which cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99. The others were left as they are: revert the spec, or correct it"#]].assert_eq(&model.story());
+        Upgrading: stopped after db-2, which cannot get its image (spec.version, spec.image, spec.pod.imagePullSecrets): ImagePullBackOff quay.io/coreos/etcd:v3.6.99. The others were left as they are: revert the spec, or correct it"#]].assert_eq(&model.story());
     assert_eq!(model.serving().len(), 2);
     model.edit(|spec| spec.version = "3.5.35".into());
     expect![[r#"
@@ -160,7 +160,7 @@ fn a_single_member_with_a_failing_image_comes_back_when_the_version_is_reverted(
     expect![[r#"
         Upgrade 3.6.99
           restart the pod of member 1: it is to run 3.6.99
-        QuorumLost: too few members serve, so nothing can be written, and nobody is added or removed: 0 of 1 members serve etcd 3.5.35; db-1 cannot get its image: ImagePullBackOff quay.io/coreos/etcd:v3.6.99."#]].assert_eq(&model.story());
+        QuorumLost: too few members serve, so nothing can be written, and nobody is added or removed: 0 of 1 members serve etcd 3.5.35; db-1 cannot get its image (spec.version, spec.image, spec.pod.imagePullSecrets): ImagePullBackOff quay.io/coreos/etcd:v3.6.99."#]].assert_eq(&model.story());
     model.edit(|spec| spec.version = "3.5.35".into());
     expect![[r#"
         Downgrade 3.5.35
