@@ -2,31 +2,35 @@
 //!
 //! ```text
 //! server.rs   which API server and namespace, by kubectl's flags; what its refusals mean
-//! view/       status, members, plan: from data to lines, pure; paint.rs and tree.rs say how they look
-//! watch.rs    the live view: redrawn when something changes, by watches
+//! view/       status, members, plan: from data to lines, pure; tree.rs says how they hang together
+//! watch.rs    the live view: redrawn when something changes, by watches; screen.rs is where
+//! healthy.rs  what --until-healthy waits for, and when that is in vain
 //! plan.rs     the operator's own decision, on what the user can see
-//! move_leader.rs, logs.rs, load.rs   one command each
+//! status.rs, move_leader.rs, logs.rs, load.rs   what each command takes and does; help.rs has their examples
+//! ending.rs   exit codes, and who stopped it
 //! ```
 //!
 //! Nothing here needs more than the Kubernetes API (and for `load` etcd's); nothing runs inside of pods (`pods/exec`).
 
+mod ending;
+mod healthy;
+mod help;
 mod load;
 mod logs;
 mod move_leader;
 #[cfg(test)]
 mod on_a_server;
 mod plan;
+mod screen;
 mod server;
 mod status;
 mod view;
 mod watch;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Result, anyhow};
 use clap::{Args, Subcommand};
-
-use crate::output::Output;
 
 #[derive(Debug, Args)]
 pub(crate) struct Etcd {
@@ -66,93 +70,40 @@ fn is_said(value: &str) -> Result<Said, String> {
 #[derive(Debug, Subcommand)]
 enum What {
     /// How a cluster is, what is being done about it, and why. Without a name, all of the namespace.
-    Status(Status),
+    #[command(after_help = help::STATUS)]
+    Status(status::Status),
     /// What the operator would do next, and why; with a file, what it would do if that were applied.
-    Plan {
-        /// The EtcdCluster.
-        #[arg(required_unless_present = "file")]
-        name: Option<String>,
-        /// An EtcdCluster that is not applied yet; `-` reads it from standard input.
-        #[arg(short, long, value_name = "FILE", conflicts_with = "name")]
-        file: Option<PathBuf>,
-        #[command(flatten)]
-        output: Output,
-    },
+    #[command(after_help = help::PLAN)]
+    Plan(plan::Asked),
     /// The members of a cluster, as a table.
-    Members {
-        /// The EtcdCluster.
-        name: String,
-        #[command(flatten)]
-        output: Output,
-    },
+    #[command(after_help = help::MEMBERS)]
+    Members(status::Members),
     /// Let another member lead.
-    MoveLeader {
-        /// The EtcdCluster.
-        name: String,
-        /// Who is to lead [default: a member that serves].
-        #[arg(long, value_name = "MEMBER")]
-        to: Option<String>,
-        /// How long to wait for it.
-        #[arg(long, default_value = "30s", value_parser = time, value_name = "TIME")]
-        timeout: Duration,
-    },
+    #[command(after_help = help::MOVE_LEADER)]
+    MoveLeader(move_leader::MoveLeader),
     /// What the members log: all of them, or one.
-    Logs {
-        /// The EtcdCluster.
-        name: String,
-        /// The member, such as db-1.
-        member: Option<String>,
-        /// Go on as they write, also through restarts.
-        #[arg(short, long)]
-        follow: bool,
-        /// Only the last lines of each.
-        #[arg(long, value_name = "LINES")]
-        tail: Option<i64>,
-        /// What was logged before the last restart of the container.
-        #[arg(short, long, conflicts_with = "follow")]
-        previous: bool,
-    },
+    #[command(after_help = help::LOGS)]
+    Logs(logs::Asked),
     /// Write and read all the time, check the answers, and count what fails: to see what an upgrade or a failure does to clients.
     /// It talks to etcd itself, so it runs where etcd can be reached: in a pod.
+    #[command(after_help = help::LOAD)]
     Load(load::Load),
-}
-
-#[derive(Debug, Args)]
-struct Status {
-    /// The EtcdCluster.
-    name: Option<String>,
-    /// Of all namespaces.
-    #[arg(short = 'A', long, conflicts_with_all = ["name", "namespace"])]
-    all_namespaces: bool,
-    /// Go on, and draw it anew when something changes.
-    #[arg(short, long, conflicts_with = "output")]
-    watch: bool,
-    /// Go on until the cluster is healthy and nothing is under way.
-    #[arg(long, requires = "name", conflicts_with = "output")]
-    until_healthy: bool,
-    /// With --until-healthy: when to give up.
-    #[arg(long, requires = "until_healthy", value_parser = time, value_name = "TIME")]
-    timeout: Option<Duration>,
-    #[command(flatten)]
-    output: Output,
 }
 
 fn time(text: &str) -> Result<Duration> {
     etcd_core::text::duration(text).ok_or_else(|| anyhow!("no time such as 30s or 5m"))
 }
 
-pub(crate) async fn run(etcd: Etcd) -> Result<()> {
-    let Etcd { what, common } = etcd;
-    match what {
-        What::Status(status) => status::run(&common, status).await,
-        What::Members { name, output } => status::members(&common, &name, output).await,
-        What::Plan { name, file, output } => plan::run(&common, name, file, output).await,
-        What::MoveLeader { name, to, timeout } => move_leader::run(&common, &name, to, timeout).await,
-        What::Logs { name, member, follow, tail, previous } => {
-            logs::run(&common, &name, member, logs::Lines { follow, tail, previous }).await
-        }
+/// Runs it, and tells how it ended with the exit code, too: see [`ending`].
+pub(crate) async fn run(Etcd { what, common }: Etcd) -> ExitCode {
+    ending::code(match what {
+        What::Status(asked) => status::run(&common, asked).await,
+        What::Members(asked) => status::members(&common, asked).await,
+        What::Plan(asked) => plan::run(&common, asked).await,
+        What::MoveLeader(asked) => move_leader::run(&common, asked).await,
+        What::Logs(asked) => logs::run(&common, asked).await,
         What::Load(load) => load::run(load).await,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -182,13 +133,24 @@ mod tests {
             "members db -o yaml --context prod --kubeconfig /k",
             "plan -f -",
             "logs db db-1 -f --tail 10",
-            "move-leader db --to db-2",
+            "logs db --since 1h30m --timestamps",
+            "move-leader db --to db-2 -ojson",
+            "members db -w",
+            "plan db --watch",
         ] {
             assert!(parse(line).is_ok(), "{line}: {}", parse(line).unwrap_err());
         }
-        for line in
-            ["status -A -n shop", "status --until-healthy", "plan", "status db -o wide", "move-leader"]
-        {
+        for line in [
+            "status -A -n shop",
+            "status --until-healthy",
+            "plan",
+            "plan -f a.yaml --watch",
+            "members db --watch -o json",
+            "status db -o wide",
+            "move-leader",
+            "logs db --since yesterday",
+            "logs db --tail=-1",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
         assert_eq!(parse("-n shop status db").unwrap().common.namespace.as_deref(), Some("shop"));

@@ -54,7 +54,7 @@ async fn perform(run: Run) -> ExitCode {
     let done = match run {
         Run::Operator(flags) => operator::run(flags).await,
         Run::Manifests { what, image } => manifests::print(what, &image),
-        Run::Etcd(what) => etcd::run(what).await,
+        Run::Etcd(what) => return etcd::run(what).await,
         Run::Lint(what) => return lint::run(&what),
         Run::Backup(what) => return backup::run(what).await,
         Run::Reference { page } => reference::print(page),

@@ -1,6 +1,7 @@
 //! What `kubectl apply` takes: the definitions of our kinds, and the operator with exactly the rights that its code declares.
 
 mod deployment;
+mod monitor;
 mod protect;
 
 use std::convert::Infallible;
@@ -38,9 +39,9 @@ pub(crate) fn print(what: Manifests, image: &str) -> Result<()> {
         Manifests::Operator => yaml(&[home()?, guard()?, operator(image)?].concat())?,
         Manifests::MonitoringCrds => yaml(&monitoring_crds(Descriptions::Full)?)?,
         Manifests::MonitoringCrdsSlim => yaml(&monitoring_crds(Descriptions::Slim)?)?,
-        Manifests::EtcdAlerts => yaml(&[monitoring::prometheus_rule()])?,
+        Manifests::EtcdAlerts => yaml(&[monitoring::prometheus_rule(), monitor::pod_monitor()])?,
         Manifests::EtcdDashboard => format!("{:#}\n", monitoring::dashboard()),
-        // The guard stands after the definitions: `kubectl delete -f` of all this meets it while it still stands.
+        // The guards stand after the definitions: `kubectl delete -f` of all this meets them while they still stand.
         Manifests::Install => yaml(&[home()?, crds()?, guard()?, operator(image)?].concat())?,
     })
 }
@@ -72,8 +73,11 @@ fn home() -> Result<Vec<Value>> {
 }
 
 fn guard() -> Result<Vec<Value>> {
-    let (policy, binding) = protect::definitions(&definitions());
-    Ok(vec![value(&policy)?, value(&binding)?])
+    let mut objects = Vec::new();
+    for (policy, binding) in [protect::definitions(&definitions()), protect::clusters()] {
+        objects.extend([value(&policy)?, value(&binding)?]);
+    }
+    Ok(objects)
 }
 
 /// The operator: who it is, what it may do, and how it runs.
@@ -119,9 +123,9 @@ fn manager(image: &str) -> Result<kit::Manager> {
 
 fn metrics() -> Service {
     let port = ServicePort {
-        name: Some("metrics".into()),
+        name: Some(deployment::METRICS.into()),
         port: 8080,
-        target_port: Some(IntOrString::String("metrics".into())),
+        target_port: Some(IntOrString::String(deployment::METRICS.into())),
         ..ServicePort::default()
     };
     Service {

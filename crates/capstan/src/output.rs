@@ -1,6 +1,9 @@
 //! What this program writes for people and pipes: the only place that prints.
 
-use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use std::{
+    fmt,
+    io::{self, ErrorKind, IsTerminal as _, Write as _},
+};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
@@ -30,11 +33,31 @@ pub(crate) fn structured(value: &impl Serialize, format: Format) -> Result<()> {
 
 /// Writes to standard output. A reader that has seen enough (`| head`) is not an error.
 pub(crate) fn say(text: &str) -> Result<()> {
+    match go_on(text) {
+        Err(error) if error.is::<Unheard>() => Ok(()),
+        said => said,
+    }
+}
+
+/// The same for what has no end of its own: without a reader there is nothing to go on for, which [`Unheard`] tells.
+pub(crate) fn go_on(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Unheard.into()),
         written => written.context("cannot write to standard output"),
     }
 }
+
+/// Nobody reads standard output any more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unheard;
+
+impl fmt::Display for Unheard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nobody reads standard output any more")
+    }
+}
+
+impl std::error::Error for Unheard {}
 
 /// Whether a person looks at standard output.
 pub(crate) fn is_terminal() -> bool {

@@ -5,6 +5,8 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::patterns;
+
 /// One backup of an etcd cluster. Creating it takes the backup.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
@@ -38,7 +40,7 @@ pub struct EtcdBackupSpec {
     pub verify_by_restore: bool,
     /// How long it may take, such as `30m` or `2h`. After that it has failed.
     #[serde(default = "one_hour")]
-    #[schemars(regex(pattern = r"^([0-9]+(s|m|h))+$"))]
+    #[schemars(regex(pattern = patterns::WHOLE_SECONDS))]
     pub deadline: String,
     /// What becomes of the stored backup when this object is deleted.
     #[serde(default)]

@@ -31,12 +31,14 @@ use crate::{
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Message", type_ = "string", json_path = ".status.message", priority = 1),
     validation = Rule::new("self.metadata.name.size() <= 40").message("metadata.name may have 40 characters at most: the names of its members and their pods are derived from it"),
-    validation = Rule::new("!self.metadata.name.contains('.')").message("metadata.name must not contain a dot: it becomes part of DNS names")
+    validation = Rule::new("!self.metadata.name.contains('.')").message("metadata.name must not contain a dot: it becomes part of DNS names"),
+    validation = Rule::new("!has(oldSelf.status) || !has(oldSelf.status.clusterID) || self.spec.bootstrap == oldSelf.spec.bootstrap").message("spec.bootstrap cannot change: it is read once, before the cluster exists, and this one does. Set it back; to bring the data of a backup into this cluster create an EtcdRestore, to begin with it create another EtcdCluster")
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
     validation = Rule::new("self.tls.mode == oldSelf.tls.mode").message("spec.tls.mode cannot change: members know each other by URLs that begin with http or https, and trust one CA. Create another EtcdCluster"),
-    validation = Rule::new("self.storage.medium == oldSelf.storage.medium").message("spec.storage.medium cannot change: the members' data would be lost. Create another EtcdCluster")
+    validation = Rule::new("self.storage.medium == oldSelf.storage.medium").message("spec.storage.medium cannot change: the members' data would be lost. Create another EtcdCluster"),
+    validation = Rule::new("self.storage.medium != 'Memory' || !has(self.bootstrap.recovery)").message("spec.bootstrap.recovery brings the data of a backup to a volume, and spec.storage.medium is Memory. Set it to PersistentVolume, or remove spec.bootstrap.recovery")
 )]
 pub struct EtcdClusterSpec {
     /// How many members vote: 1, 3, 5 or 7. Three survive the loss of one, five of two, seven of three. This is what
@@ -125,38 +127,155 @@ mod tests {
         assert!(cluster.spec.etcd.corruption_checks.initial && !cluster.spec.deletion_policy.protection);
     }
 
+    /// With more fields than the least.
+    fn spec(more: &Value) -> Value {
+        let mut spec = json!({ "version": "3.6.16" });
+        for (field, value) in more.as_object().unwrap() {
+            spec[field] = value.clone();
+        }
+        spec
+    }
+
     #[test]
     fn what_the_schema_can_refuse_it_refuses_by_name() {
-        let good = json!({"version": "3.6.16"});
-        assert_eq!(refused(good.clone(), None), Vec::<String>::new());
         let cases = [
-            (json!({"version": "3.6.16", "size": 4}), None, "spec.size is 1, 3, 5 or 7"),
-            (json!({"version": "latest"}), None, "spec.version is a version such as 3.6.16"),
-            (json!({"version": "3.6.16", "tls": {"mode": "Secrets"}}), None, "spec.tls.secrets is needed"),
+            (json!({"size": 4}), "spec.size is 1, 3, 5 or 7"),
+            (json!({"version": "latest"}), "spec.version is a version such as 3.6.16"),
+            (json!({"tls": {"mode": "Secrets"}}), "spec.tls.secrets is needed"),
             (
-                json!({"version": "3.6.16", "tls": {"certManager": {"issuerRef": {"name": "ca"}}}}),
-                None,
+                json!({"tls": {"certManager": {"issuerRef": {"name": "ca"}}}}),
                 "spec.tls.certManager is needed",
             ),
             (
-                json!({"version": "3.6.16", "etcd": {"heartbeatIntervalMilliseconds": 300, "electionTimeoutMilliseconds": 1000}}),
-                None,
+                json!({"etcd": {"heartbeatIntervalMilliseconds": 300, "electionTimeoutMilliseconds": 1000}}),
                 "must be at least five times",
             ),
+            (json!({"etcd": {"heartbeatIntervalMilliseconds": 300}}), "must be at least five times"),
+            (json!({"etcd": {"electionTimeoutMilliseconds": 400}}), "must be at least five times"),
             (
-                json!({"version": "3.6.16", "tls": {"mode": "Off"}}),
-                Some(good.clone()),
-                "spec.tls.mode cannot change",
+                json!({"etcd": {"autoCompaction": {"mode": "Revision", "retention": "1h"}}}),
+                "spec.etcd.autoCompaction.retention is a number of revisions",
             ),
             (
-                json!({"version": "3.6.16", "storage": {"medium": "Memory"}}),
-                Some(good.clone()),
-                "spec.storage.medium cannot change",
+                json!({"etcd": {"autoCompaction": {"retention": "daily"}}}),
+                "spec.etcd.autoCompaction.retention should match",
+            ),
+            (
+                json!({"etcd": {"corruptionChecks": {"periodic": "4 hours"}}}),
+                "spec.etcd.corruptionChecks.periodic should match",
+            ),
+            (json!({"remediation": {"restartAfter": "PT2M"}}), "spec.remediation.restartAfter should match"),
+            (json!({"remediation": {"replaceAfter": "10"}}), "spec.remediation.replaceAfter should match"),
+            (json!({"remediation": {"keepOldVolume": "1d"}}), "spec.remediation.keepOldVolume should match"),
+            (json!({"storage": {"size": "large"}}), "spec.storage.size should match"),
+            (json!({"etcd": {"quotaBackendBytes": "4GB"}}), "spec.etcd.quotaBackendBytes should match"),
+            (
+                json!({"storage": {"medium": "Memory", "storageClassName": "fast"}}),
+                "spec.storage.storageClassName is the class of volumes",
+            ),
+            (
+                json!({"storage": {"medium": "Memory"}, "bootstrap": {"recovery": {"backup": "nightly"}}}),
+                "spec.bootstrap.recovery brings the data of a backup to a volume",
             ),
         ];
-        for (spec, old, expected) in cases {
-            let refused = refused(spec.clone(), old);
-            assert!(refused.iter().any(|message| message.contains(expected)), "{spec}: {refused:?}");
+        for (more, expected) in cases {
+            let refused = refused(spec(&more), None);
+            assert!(refused.iter().any(|message| message.contains(expected)), "{more}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_carried_out_passes() {
+        let cases = [
+            json!({}),
+            json!({"etcd": {"heartbeatIntervalMilliseconds": 200, "electionTimeoutMilliseconds": 1000}}),
+            json!({"etcd": {"heartbeatIntervalMilliseconds": 200}}),
+            json!({"etcd": {"electionTimeoutMilliseconds": 500}}),
+            json!({"etcd": {"autoCompaction": {"mode": "Revision", "retention": "10000"}}}),
+            json!({"etcd": {"autoCompaction": {"retention": "8"}}}),
+            json!({"etcd": {"autoCompaction": {"mode": "Periodic", "retention": "1h30m"}}}),
+            json!({"etcd": {"corruptionChecks": {"periodic": "4h"}, "quotaBackendBytes": "4Gi"}}),
+            json!({"etcd": {"quotaBackendBytes": 2_147_483_648_u32}}),
+            json!({"remediation": {"restartAfter": "90s", "replaceAfter": "1.5h", "keepOldVolume": "72h"}}),
+            json!({"storage": {"size": "1.5Gi", "storageClassName": "fast"}}),
+            json!({"storage": {"size": "256Mi", "medium": "Memory"}}),
+            json!({"bootstrap": {"recovery": {"backup": "nightly"}}}),
+        ];
+        for more in cases {
+            assert_eq!(refused(spec(&more), None), Vec::<String>::new(), "{more}");
+        }
+    }
+
+    #[test]
+    fn a_size_is_a_quantity_and_never_null() {
+        let schema = testing::schema::<EtcdCluster>();
+        for field in ["storage/properties/size", "etcd/properties/quotaBackendBytes"] {
+            let field = schema.pointer(&format!("/properties/spec/properties/{field}")).unwrap();
+            assert_eq!(field["x-kubernetes-int-or-string"], true, "{field}");
+            assert_eq!(field["nullable"], false, "{field}");
+        }
+    }
+
+    #[test]
+    fn what_members_stand_on_cannot_change() {
+        let cases = [
+            (json!({"tls": {"mode": "Off"}}), "spec.tls.mode cannot change"),
+            (json!({"storage": {"medium": "Memory"}}), "spec.storage.medium cannot change"),
+        ];
+        for (more, expected) in cases {
+            let refused = refused(spec(&more), Some(spec(&json!({}))));
+            assert!(refused.iter().any(|message| message.contains(expected)), "{more}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn where_the_first_data_comes_from_can_change_until_the_cluster_exists() {
+        let [nothing, backup] = [json!({}), json!({"bootstrap": {"recovery": {"backup": "nightly"}}})];
+        let object = |more: &Value, status: Value| match status {
+            Value::Null => json!({ "spec": spec(more) }),
+            status => json!({ "spec": spec(more), "status": status }),
+        };
+        let exists = json!({"clusterID": "9d3f", "phase": "Healthy"});
+        let starts = json!({"phase": "Bootstrapping"});
+        let cases = [
+            ("new", object(&backup, Value::Null), None, true),
+            ("no status yet", object(&backup, Value::Null), Some(object(&nothing, Value::Null)), true),
+            ("no ID yet", object(&backup, starts.clone()), Some(object(&nothing, starts.clone())), true),
+            ("the first ID", object(&backup, exists.clone()), Some(object(&backup, starts)), true),
+            (
+                "a status",
+                object(&backup, json!({"clusterID": "9d3f", "phase": "Degraded"})),
+                Some(object(&backup, exists.clone())),
+                true,
+            ),
+            (
+                "the same, in full",
+                object(&json!({"bootstrap": {"existingVolumes": "Adopt"}}), exists.clone()),
+                Some(object(&nothing, exists.clone())),
+                true,
+            ),
+            (
+                "another field",
+                object(&json!({"size": 5}), exists.clone()),
+                Some(object(&nothing, exists.clone())),
+                true,
+            ),
+            ("a backup", object(&backup, exists.clone()), Some(object(&nothing, exists.clone())), false),
+            ("no backup", object(&nothing, exists.clone()), Some(object(&backup, exists.clone())), false),
+            (
+                "volumes",
+                object(&json!({"bootstrap": {"existingVolumes": "Ignore"}}), exists.clone()),
+                Some(object(&nothing, exists)),
+                false,
+            ),
+        ];
+        for (what, new, old, passes) in cases {
+            let refused = testing::replaced::<EtcdCluster>(new, old);
+            assert_eq!(refused.is_empty(), passes, "{what}: {refused:?}");
+            assert!(
+                passes || refused.concat().contains("spec.bootstrap cannot change"),
+                "{what}: {refused:?}"
+            );
         }
     }
 

@@ -6,6 +6,7 @@
 //! | `settings.rs` | etcd's own settings, storage, TLS |
 //! | `pod.rs` | what surrounds etcd in its pods |
 //! | `policy.rs` | what may be done, and when |
+//! | `patterns.rs` | what times and sizes may look like |
 //! | `status.rs` | what is the case, and what is being done about it |
 //! | `backup.rs` | EtcdBackup, and the store that backups are kept in |
 //! | `schedule.rs` | EtcdBackupSchedule |
@@ -18,6 +19,7 @@
 
 mod backup;
 mod cluster;
+mod patterns;
 mod pod;
 mod policy;
 mod restore;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BackupStore, RecoverySource};
+use crate::{BackupStore, RecoverySource, patterns};
 
 /// How members are restarted for a new version or new settings.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
@@ -41,10 +41,12 @@ pub enum UpdateType {
 pub struct Remediation {
     /// After how long a pod that runs but does not serve is restarted.
     #[serde(default = "two_minutes")]
+    #[schemars(length(max = 32), regex(pattern = patterns::DURATION))]
     pub restart_after: String,
     /// After how long a member whose node is dead, or that keeps crashing where others do not, is replaced by a new one with a
     /// new volume. One whose volume is gone for certain is replaced at once.
     #[serde(default = "ten_minutes")]
+    #[schemars(length(max = 32), regex(pattern = patterns::DURATION))]
     pub replace_after: String,
     /// How many members may be replaced within an hour. With 0, none is ever replaced.
     #[serde(default = "three")]
@@ -52,6 +54,7 @@ pub struct Remediation {
     pub max_replacements_per_hour: i32,
     /// How long the volume of a member that was replaced or removed is kept, where spec.deletionPolicy.volumes is Delete.
     #[serde(default = "one_day")]
+    #[schemars(length(max = 32), regex(pattern = patterns::DURATION))]
     pub keep_old_volume: String,
 }
 
@@ -89,7 +92,8 @@ pub struct DeletionPolicy {
     /// The volumes of members that left, and of all members when this object is deleted.
     #[serde(default)]
     pub volumes: VolumePolicy,
-    /// Whether a deletion of this object waits until this is false again. The cluster goes on meanwhile.
+    /// Whether a deletion of this object is refused until this is false again. One that comes past the admission policy of the
+    /// installation waits for it, and the cluster goes on meanwhile.
     #[serde(default)]
     pub protection: bool,
 }

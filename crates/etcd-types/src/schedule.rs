@@ -5,7 +5,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BackupStore, Verified};
+use crate::{BackupStore, Verified, patterns};
 
 /// Backups of an etcd cluster at their times. They go on when the operator does not run.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
@@ -43,15 +43,15 @@ pub struct EtcdBackupScheduleSpec {
     /// Each backup waits for up to so long first, such as `5m`, so that not all clusters are read at the same moment. How long is
     /// derived from the backup's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^([0-9]+(s|m|h))+$"))]
+    #[schemars(regex(pattern = patterns::WHOLE_SECONDS))]
     pub jitter: Option<String>,
     /// For how long a backup that could not begin at its time is still wanted, such as `1h`. After that it is missed.
     #[serde(default = "one_hour")]
-    #[schemars(regex(pattern = r"^([0-9]+(s|m|h))+$"))]
+    #[schemars(regex(pattern = patterns::WHOLE_SECONDS))]
     pub starting_deadline: String,
     /// How long one backup may take, such as `30m` or `2h`, jitter included. After that it has failed.
     #[serde(default = "one_hour")]
-    #[schemars(regex(pattern = r"^([0-9]+(s|m|h))+$"))]
+    #[schemars(regex(pattern = patterns::WHOLE_SECONDS))]
     pub deadline: String,
     /// Begin no more backups. One that runs goes on.
     #[serde(default)]

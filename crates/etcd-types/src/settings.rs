@@ -7,13 +7,19 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::patterns;
+
 /// Where members keep their data.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.medium != 'Memory' || !has(self.storageClassName)").message("spec.storage.storageClassName is the class of volumes, and with medium Memory there are none. Remove it, or set spec.storage.medium to PersistentVolume")
+)]
 pub struct Storage {
     /// The size of each member's volume. It holds the database, its write-ahead log and snapshots. It can grow where the
     /// storage class allows that (`allowVolumeExpansion`), while the members serve; it cannot shrink.
     #[serde(default = "eight_gibibytes")]
+    #[schemars(schema_with = "patterns::quantity")]
     pub size: Quantity,
     /// The storage class of the claims; the Kubernetes cluster's default unless said otherwise. It cannot change once there
     /// are members.
@@ -131,12 +137,13 @@ fn cert_manager_group() -> String {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("!has(self.heartbeatIntervalMilliseconds) || !has(self.electionTimeoutMilliseconds) || self.electionTimeoutMilliseconds >= 5 * self.heartbeatIntervalMilliseconds").message("spec.etcd.electionTimeoutMilliseconds must be at least five times heartbeatIntervalMilliseconds")
+    validation = Rule::new("(has(self.electionTimeoutMilliseconds) ? self.electionTimeoutMilliseconds : 1000) >= 5 * (has(self.heartbeatIntervalMilliseconds) ? self.heartbeatIntervalMilliseconds : 100)").message("spec.etcd.electionTimeoutMilliseconds (1000 unless set) must be at least five times heartbeatIntervalMilliseconds (100 unless set): etcd does not start otherwise. Set both")
 )]
 pub struct EtcdSettings {
     /// How large the database may become before etcd refuses writes, for example `4Gi`. Four fifths of the volume unless said
     /// otherwise, and 8Gi at most then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "patterns::quantity")]
     pub quota_backend_bytes: Option<Quantity>,
     /// When old revisions are dropped. Without it they are kept until a client compacts them, as Kubernetes API servers do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,14 +180,17 @@ pub struct EtcdSettings {
 }
 
 /// When old revisions are dropped.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.mode != 'Revision' || self.retention.matches('^[0-9]+$')").message("spec.etcd.autoCompaction.retention is a number of revisions such as 10000 with mode Revision: etcd would read a time as that many nanoseconds. For a time, set mode to Periodic")
+)]
 pub struct AutoCompaction {
     /// What the retention counts.
     #[serde(default)]
     pub mode: CompactionMode,
-    /// With Periodic a time such as `1h`, with Revision a number of revisions such as `10000`.
-    #[schemars(regex(pattern = r"^[0-9]+(ms|s|m|h)?([0-9]+(ms|s|m))*$"))]
+    /// With Periodic a time such as `1h`, or a number of hours; with Revision a number of revisions such as `10000`.
+    #[schemars(length(max = 32), regex(pattern = patterns::RETENTION))]
     pub retention: String,
 }
 
@@ -221,6 +231,7 @@ pub struct CorruptionChecks {
     pub compact_hash: bool,
     /// How often the whole database is compared, for example `4h`. It reads everything; never unless said otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), regex(pattern = patterns::DURATION))]
     pub periodic: Option<String>,
 }
 

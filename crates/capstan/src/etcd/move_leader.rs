@@ -1,47 +1,127 @@
 //! `capstan etcd move-leader`: a request on the EtcdCluster, which the operator carries out when it is safe, and answers.
+//!
+//! Invariant: a request that nobody waits for any more is withdrawn, so that no leader moves behind anybody's back.
 
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use clap::Args;
 use etcd_core::MOVE_LEADER;
 use etcd_types::{EtcdCluster, MemberStatus, Role};
-use kit::Clock;
+use json_patch::{PatchOperation, RemoveOperation, TestOperation, jsonptr::PointerBuf};
+use kit::{Clock, pause};
 use kube::{
     ResourceExt as _,
     api::{Patch, PatchParams},
 };
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::{
     Common,
+    ending::{Stop, Stopped},
     server::{Server, explain},
-    watch,
+    time, view, watch,
 };
-use crate::output::say;
+use crate::output::{Output, mention, say, structured};
 
-pub(super) async fn run(common: &Common, name: &str, to: Option<String>, patience: Duration) -> Result<()> {
+/// How long the API server may take to withdraw a request: somebody waits for the prompt.
+const WITHDRAWAL: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(super) struct MoveLeader {
+    /// The EtcdCluster.
+    name: String,
+    /// Who is to lead [default: a member that serves].
+    #[arg(long, value_name = "MEMBER")]
+    to: Option<String>,
+    /// How long to wait for it; after that the request is withdrawn.
+    #[arg(long, default_value = "30s", value_parser = time, value_name = "TIME")]
+    timeout: Duration,
+    #[command(flatten)]
+    output: Output,
+}
+
+pub(super) async fn run(common: &Common, asked: MoveLeader) -> Result<()> {
+    let MoveLeader { name, to, timeout, output } = asked;
     let server = Server::of(common).await?;
-    let to = choose(&server.cluster(name).await?, to.as_deref())?;
+    let cluster = server.cluster(&name).await?;
+    let to = choose(&cluster, to.as_deref())?;
+    if let Some(busy) = busy(&cluster) {
+        mention(&busy);
+    }
     // The time makes it a request of its own, should the same have been asked for before.
     let request = format!("{to} {}", Clock::system().now());
-    let answer = ask(&server, name, &request, patience).await?;
-    say(&format!("{answer}\n"))
+    let answer = ask(&server, &name, &request, timeout).await?;
+    match output.output {
+        None => say(&format!("{answer}\n")),
+        Some(format) => structured(
+            &json!({ "namespace": server.namespace, "name": name, "leader": to, "message": answer }),
+            format,
+        ),
+    }
 }
 
 /// Puts the request on the EtcdCluster, and waits for the operator's answer.
 pub(super) async fn ask(server: &Server, name: &str, request: &str, patience: Duration) -> Result<String> {
+    let mut stop = Stop::listen()?;
+    let whom = format!("EtcdCluster {}/{name}", server.namespace);
     let patch = json!({ "metadata": { "annotations": { MOVE_LEADER: request } } });
     let patched = server.clusters().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
-    patched.map_err(|error| explain(error, "patch", &format!("EtcdCluster {}/{name}", server.namespace)))?;
-    match watch::until(server, name, patience, |cluster| answer(cluster, request)).await? {
-        Some(Ok(result)) => Ok(result),
-        Some(Err(why)) => bail!("EtcdCluster {}/{name}: {why}", server.namespace),
-        None => bail!(
-            "the operator has not answered within {} s. It moves the leader only while nothing else is under way: see `capstan etcd status {name}`. \
-             To withdraw: kubectl -n {} annotate etcd {name} {MOVE_LEADER}-",
+    patched.map_err(|error| explain(error, "patch", &whom))?;
+    let heard = tokio::select! {
+        heard = watch::until(server, name, patience, |cluster| answer(cluster, request)) => heard,
+        stopped = stop.asked() => Err(stopped.into()),
+    };
+    let heard = match heard {
+        Ok(Some(answer)) => Ok(answer),
+        // It may have been answered just now.
+        other => match withdraw(server, name, request).await? {
+            Some(answer) => Ok(answer),
+            None => Err(other.err()),
+        },
+    };
+    match heard {
+        Ok(Ok(result)) => Ok(result),
+        Ok(Err(why)) => bail!("{whom}: {why}"),
+        Err(Some(error)) => {
+            if error.is::<Stopped>() {
+                mention("the request is withdrawn: the leader stays");
+            }
+            Err(error)
+        }
+        Err(None) => bail!(
+            "{whom}: the operator has not answered within {} s, and the request is withdrawn. It moves the leader only while \
+             nothing else is under way: see `capstan etcd status {name}`",
             patience.as_secs(),
-            server.namespace
         ),
+    }
+}
+
+/// Takes the request back, unless it is another one by now; and what became of it, if something did.
+async fn withdraw(server: &Server, name: &str, request: &str) -> Result<Option<Result<String, String>>> {
+    let path = || PointerBuf::from_tokens(["metadata", "annotations", MOVE_LEADER]);
+    let patch = Patch::Json::<()>(json_patch::Patch(vec![
+        PatchOperation::Test(TestOperation { path: path(), value: request.into() }),
+        PatchOperation::Remove(RemoveOperation { path: path() }),
+    ]));
+    let parameters = PatchParams::default();
+    let clusters = server.clusters();
+    let by_hand = || {
+        let namespace = &server.namespace;
+        format!(
+            "the request could not be withdrawn; do it with: kubectl -n {namespace} annotate etcd {name} {MOVE_LEADER}-"
+        )
+    };
+    let patched = timeout(WITHDRAWAL, clusters.patch(name, &parameters, &patch)).await;
+    match patched.map_err(|_| anyhow!("the API server does not answer").context(by_hand()))? {
+        Ok(cluster) => Ok(answer(&cluster, request)),
+        // There is another request by now, or none; or no cluster.
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 422) => Ok(None),
+        Err(error) => {
+            Err(explain(error, "patch", &format!("EtcdCluster {}/{name}", server.namespace))
+                .context(by_hand()))
+        }
     }
 }
 
@@ -51,17 +131,24 @@ fn answer(cluster: &EtcdCluster, request: &str) -> Option<Result<String, String>
     Some(if answer.done { Ok(answer.message.clone()) } else { Err(answer.message.clone()) })
 }
 
+/// Why it may take a while.
+fn busy(cluster: &EtcdCluster) -> Option<String> {
+    let operation = cluster.status.as_ref()?.operation.as_ref()?;
+    Some(format!("waits until {:?} {} is over", operation.kind, operation.target))
+}
+
 /// Who is to lead: the one that was named, or one that serves.
 fn choose(cluster: &EtcdCluster, named: Option<&str>) -> Result<String> {
-    let status = cluster.status.clone().unwrap_or_default();
-    let members = status.members.unwrap_or_default();
+    let whom = format!("EtcdCluster {}", view::name(cluster));
+    if let Some(why) = pause::why(cluster, cluster.spec.paused) {
+        bail!("the leader of {whom} is not moved: {why}");
+    }
+    let members = cluster.status.as_ref().and_then(|status| status.members.as_deref()).unwrap_or_default();
     let can_lead = |member: &&MemberStatus| member.healthy && member.role == Role::Follower;
-    let whom = format!("EtcdCluster {}/{}", cluster.namespace().unwrap_or_default(), cluster.name_any());
     match named {
         Some(name) => {
-            let names = || members.iter().map(|member| member.name.clone()).collect::<Vec<_>>().join(", ");
             let member = members.iter().find(|member| member.name == name);
-            let member = member.ok_or_else(|| anyhow!("{whom} has no member {name}; it has {}", names()))?;
+            let member = member.ok_or_else(|| anyhow!(view::unknown(cluster, name).unwrap_or_default()))?;
             match (member.role, member.healthy) {
                 (Role::Leader, _) => bail!("{name} leads {whom} already"),
                 (Role::Learner | Role::None, _) => bail!("{name} does not vote in {whom}, so it cannot lead"),
@@ -101,5 +188,18 @@ mod tests {
         assert_eq!(refused("db-9"), "EtcdCluster shop/db has no member db-9; it has db-1, db-2, db-3");
         let lone = choose(&samples::untouched(), None).unwrap_err().to_string();
         assert!(lone.starts_with("EtcdCluster shop/db has no other member that serves"), "{lone}");
+    }
+
+    #[test]
+    fn a_paused_cluster_is_not_asked_and_a_busy_one_is_said_to_be() {
+        let mut cluster = samples::healthy();
+        assert_eq!(busy(&cluster), None);
+        assert_eq!(busy(&samples::upgrading()).unwrap(), "waits until Upgrade 3.7.3 is over");
+        cluster.spec.paused = true;
+        let refused = choose(&cluster, Some("db-2")).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("the leader of EtcdCluster shop/db is not moved: spec.paused is set"),
+            "{refused}"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! From data to lines. Pure: whoever calls says what time it is and whether colours are wanted.
 
 mod cluster;
+mod conditions;
 mod members;
 mod plan;
 mod progress;
@@ -8,7 +9,7 @@ mod progress;
 pub(super) mod samples;
 mod tree;
 
-pub(super) use cluster::{cluster, line, overview};
-pub(super) use members::table;
-pub(super) use plan::{parts, plan};
+pub(super) use cluster::{cluster, line, name, overview, unseen};
+pub(super) use members::{member_line, table, unknown};
+pub(super) use plan::{parts, plan, sentence};
 pub(super) use tree::Tree;

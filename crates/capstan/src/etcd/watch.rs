@@ -1,32 +1,28 @@
 //! The live view: drawn anew when the API server tells of a change. Only the times in it move by the clock; nothing is polled.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
-use anyhow::{Result, bail};
-use etcd_types::{EtcdCluster, Phase};
+use anyhow::{Result, anyhow, bail};
+use etcd_types::EtcdCluster;
 use jiff::Timestamp;
 use kit::{Clock, Informer, Key, Row, Scope, Select, Store, Subscription, metrics::Metrics};
 use tokio::{
-    signal,
     sync::watch,
     time::{Instant, interval, sleep_until},
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{server::Server, view};
-use crate::{
-    look::{Look, Paint},
-    output::{is_terminal, say},
+use super::{
+    ending::Stop,
+    healthy::{Patience, Standing, standing},
+    screen::{Frame, Screen},
+    server::Server,
+    view,
 };
-
-/// How long is as good as for ever.
-const FOR_EVER: Duration = Duration::from_secs(365 * 86_400);
-
-/// When to end by itself.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct UntilHealthy {
-    pub(super) patience: Option<Duration>,
-}
+use crate::{
+    look::{Paint, words::plain},
+    output::Unheard,
+};
 
 /// Objects as they change.
 pub(super) struct Followed<R: Row> {
@@ -48,120 +44,107 @@ impl<R: Row> Followed<R> {
         tokio::spawn(informer.run(stop.clone()));
         Self { store, changes, _stop: stop.drop_guard() }
     }
+
+    /// Why there is no news, if there is none.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.store.health().last_error
+    }
 }
 
-pub(super) async fn run(
-    server: &Server,
-    name: Option<&str>,
-    everywhere: bool,
-    until: Option<UntilHealthy>,
-    paint: Paint,
-) -> Result<()> {
-    // Asked once first: what cannot be had at all is said at once.
-    match name {
-        Some(name) => drop(server.cluster(name).await?),
-        None => drop(server.list(everywhere).await?),
-    }
-    let select = name.map_or_else(Select::all, |name| Select::fields(format!("metadata.name={name}")));
-    let mut followed: Followed<EtcdCluster> = Followed::start(server, select, everywhere);
+/// One cluster.
+pub(super) fn follow(server: &Server, name: &str) -> Followed<EtcdCluster> {
+    Followed::start(server, Select::fields(format!("metadata.name={name}")), false)
+}
+
+/// That one cluster as it is, or that it is gone.
+pub(super) fn present(followed: &Followed<EtcdCluster>, server: &Server, name: &str) -> Result<EtcdCluster> {
+    let key = Key::new(server.namespace.clone(), name.to_owned());
+    let found = followed.store.get(&key).map(|cluster| EtcdCluster::clone(&cluster));
+    found.ok_or_else(|| anyhow!("EtcdCluster {key} is gone"))
+}
+
+/// Many clusters as a table, until somebody stops it. `nobody` is what to say if there are none.
+pub(super) async fn all(server: &Server, everywhere: bool, nobody: &str, mut screen: Screen) -> Result<()> {
+    let mut followed: Followed<EtcdCluster> = Followed::start(server, Select::all(), everywhere);
     followed.store.wait_synced().await;
-    let mut screen = Screen::new(is_terminal())?;
-    let ends = Instant::now() + until.and_then(|until| until.patience).unwrap_or(FOR_EVER);
+    let mut stop = Stop::listen()?;
     let mut seconds = interval(Duration::from_secs(1));
     loop {
         let clusters: Vec<EtcdCluster> =
             followed.store.list().iter().map(|cluster| EtcdCluster::clone(cluster)).collect();
-        let trouble = followed.store.health().last_error;
-        screen.show(&clusters, name.is_some(), trouble.as_deref(), Clock::system().now(), paint)?;
-        match (clusters.as_slice(), name) {
-            ([], Some(name)) => bail!("EtcdCluster {}/{name} is gone", server.namespace),
-            ([cluster], Some(name)) if until.is_some() => match end(cluster) {
-                None => {}
-                Some(Ok(())) => return Ok(()),
-                Some(Err(why)) => bail!("EtcdCluster {}/{name}: {why}", server.namespace),
+        let now = Clock::system().now();
+        let frame = match clusters.is_empty() {
+            true => Frame { drawn: vec![nobody.to_owned()], told: vec![nobody.to_owned()] },
+            false => Frame {
+                drawn: view::overview(&clusters, now, screen.paint),
+                told: clusters.iter().map(view::line).collect(),
             },
-            _ => {}
+        };
+        screen.show(frame, followed.trouble().as_deref(), now)?;
+        tokio::select! {
+            _ = followed.changes.next() => {}
+            _ = seconds.tick() => {}
+            stopped = stop.asked() => return Err(stopped.into()),
+        }
+    }
+}
+
+/// How one cluster is shown.
+pub(super) type Picture = fn(&EtcdCluster, Timestamp, Paint) -> Frame;
+
+/// One cluster, until somebody stops it or, with patience, there is nothing more to wait for.
+pub(super) async fn one(
+    server: &Server,
+    name: &str,
+    picture: Picture,
+    mut patience: Option<Patience>,
+    mut screen: Screen,
+) -> Result<()> {
+    let mut followed = follow(server, name);
+    followed.store.wait_synced().await;
+    let mut stop = Stop::listen()?;
+    let mut seconds = interval(Duration::from_secs(1));
+    loop {
+        let (cluster, now) = (present(&followed, server, name)?, Clock::system().now());
+        let mut frame = picture(&cluster, now, screen.paint);
+        let standing = patience.as_ref().map(|_| standing(&cluster));
+        frame.told.extend(standing.as_ref().and_then(|standing| waits(standing, &frame.told)));
+        match screen.show(frame, followed.trouble().as_deref(), now) {
+            // Whoever waits wants to know how it ends, and need not look on.
+            Err(error) if patience.is_some() && error.is::<Unheard>() => {}
+            shown => shown?,
+        }
+        let end = patience.as_mut().zip(standing);
+        let end = end.and_then(|(patience, standing)| patience.judge(standing, Instant::now()));
+        match end {
+            None => {}
+            Some(Ok(())) => return Ok(()),
+            Some(Err(why)) => bail!("EtcdCluster {}/{name}: {why}", server.namespace),
         }
         tokio::select! {
             _ = followed.changes.next() => {}
             _ = seconds.tick() => {}
-            interrupted = signal::ctrl_c() => return Ok(interrupted?),
-            () = sleep_until(ends) => {
-                let told = clusters.first().map(view::line).unwrap_or_default();
-                bail!("not healthy in time: {told}");
-            }
+            stopped = stop.asked() => return Err(stopped.into()),
+            () = over(patience.as_ref()) => {}
         }
     }
 }
 
-/// Whether there is nothing more to wait for: it is healthy with nothing under way, or what was asked for is refused. All of that
-/// about the spec as it is now.
-fn end(cluster: &EtcdCluster) -> Option<Result<(), String>> {
-    let status = cluster.status.as_ref()?;
-    if status.observed_generation != cluster.metadata.generation {
-        return None;
-    }
-    let mut conditions = status.conditions.iter().flatten();
-    if let Some(refused) =
-        conditions.find(|condition| condition.type_ == "SpecValid" && condition.status == "False")
-    {
-        return Some(Err(refused.message.clone()));
-    }
-    (status.phase == Some(Phase::Healthy) && status.operation.is_none()).then_some(Ok(()))
-}
-
-/// Where it is shown: on a terminal drawn over, elsewhere a line whenever something has changed.
-struct Screen {
-    terminal: bool,
-    last: Vec<String>,
-}
-
-/// The other screen of the terminal, the cursor hidden, lines cut instead of wrapped; and all that back.
-const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
-const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
-
-impl Screen {
-    fn new(terminal: bool) -> Result<Self> {
-        if terminal {
-            say(ENTER)?;
+/// What is missing, if nothing of what is told says so.
+fn waits(standing: &Standing, told: &[String]) -> Option<String> {
+    match standing {
+        Standing::NotYet(what) if !told.iter().any(|line| line.contains(what)) => {
+            Some(format!("waits: {}", plain(what)))
         }
-        Ok(Self { terminal, last: Vec::new() })
-    }
-
-    fn show(
-        &mut self,
-        clusters: &[EtcdCluster],
-        one: bool,
-        trouble: Option<&str>,
-        now: Timestamp,
-        paint: Paint,
-    ) -> Result<()> {
-        if !self.terminal {
-            let lines: Vec<String> = clusters.iter().map(view::line).collect();
-            let news = lines.iter().filter(|line| !self.last.contains(line));
-            let text: String = news.map(|line| format!("{} {line}\n", now.strftime("%H:%M:%S"))).collect();
-            self.last = lines;
-            return if text.is_empty() { Ok(()) } else { say(&text) };
-        }
-        let mut lines = match clusters {
-            [cluster] if one => view::cluster(cluster, now, paint),
-            all => view::overview(all, now, paint),
-        };
-        if let Some(trouble) = trouble {
-            lines.push(paint.as_(Look::Bad, format!("no news from the API server: {trouble}")));
-        }
-        let text: String = lines.iter().map(|line| format!("{line}\x1b[K\n")).collect();
-        self.last = lines;
-        say(&format!("\x1b[H{text}\x1b[J"))
+        _ => None,
     }
 }
 
-/// The terminal is left as it was, with the last picture on it.
-impl Drop for Screen {
-    fn drop(&mut self) {
-        if self.terminal {
-            say(&format!("{LEAVE}{}\n", self.last.join("\n"))).ok();
-        }
+/// Until there is no patience left.
+async fn over(patience: Option<&Patience>) {
+    match patience {
+        Some(patience) => sleep_until(patience.ends()).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -172,36 +155,33 @@ pub(super) async fn until<T>(
     patience: Duration,
     mut done: impl FnMut(&EtcdCluster) -> Option<T>,
 ) -> Result<Option<T>> {
-    let mut followed: Followed<EtcdCluster> =
-        Followed::start(server, Select::fields(format!("metadata.name={name}")), false);
-    let key = Key::new(server.namespace.clone(), name.to_owned());
+    let mut followed = follow(server, name);
     let ends = Instant::now() + patience;
     loop {
         tokio::select! {
-            changed = followed.changes.next() => {
-                let cluster: Option<Arc<EtcdCluster>> = followed.store.get(&key);
-                match cluster {
-                    Some(cluster) => if let Some(found) = done(&cluster) { return Ok(Some(found)) },
-                    None => bail!("EtcdCluster {changed} is gone"),
+            _ = followed.changes.next() => {
+                if let Some(found) = done(&present(&followed, server, name)?) {
+                    return Ok(Some(found));
                 }
             }
-            () = sleep_until(ends) => return Ok(None),
+            () = sleep_until(ends) => match followed.trouble() {
+                None => return Ok(None),
+                Some(trouble) => bail!("no news from the API server: {trouble}"),
+            },
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::view::samples, *};
+    use super::*;
 
     #[test]
-    fn it_ends_when_the_spec_as_it_is_now_is_carried_out_or_refused() {
-        assert_eq!(end(&samples::healthy()), Some(Ok(())));
-        assert_eq!(end(&samples::upgrading()), None);
-        assert_eq!(end(&samples::untouched()), None);
-        let mut edited = samples::healthy();
-        edited.metadata.generation = Some(3);
-        assert_eq!(end(&edited), None);
-        assert_eq!(end(&samples::refused()), Some(Err("spec.version: 3.7.3 cannot follow 3.5.35".into())));
+    fn what_is_waited_for_is_told_once() {
+        let told = ["shop/db Healthy, 3 of 3 serve".to_owned()];
+        let missing = Standing::NotYet("UpToDate=False (Outdated): db-2".into());
+        assert_eq!(waits(&missing, &told).unwrap(), "waits: UpToDate=False (Outdated): db-2");
+        assert_eq!(waits(&Standing::NotYet(told.concat()), &told), None);
+        assert_eq!(waits(&Standing::Healthy, &told), None);
     }
 }

@@ -6,13 +6,20 @@ use std::fmt::Display;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Good,
-    /// Something is going on.
+    /// Something is going on, as it should.
     Busy,
+    /// It works, and somebody should look at it.
+    Warn,
     Bad,
     /// What matters less.
     Dim,
     Strong,
+    /// One of several that only need to be told apart.
+    Nth(usize),
 }
+
+/// What [`Look::Nth`] goes through: neither what means well nor what means ill.
+const APART: &[&str] = &["36", "35", "34", "33", "96", "95", "94", "93"];
 
 /// Whether there are colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +31,12 @@ impl Paint {
     pub(crate) fn as_(self, look: Look, text: impl Display) -> String {
         let code = match look {
             Look::Good => "32",
-            Look::Busy => "33",
+            Look::Busy => "36",
+            Look::Warn => "1;33",
             Look::Bad => "1;31",
             Look::Dim => "2",
             Look::Strong => "1",
+            Look::Nth(number) => APART.get(number % APART.len()).copied().unwrap_or_default(),
         };
         if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     }
@@ -65,6 +74,15 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn as_many_as_a_cluster_has_members_are_told_apart() {
+        let paint = Paint { colours: true };
+        let seven: std::collections::BTreeSet<String> =
+            (0..7).map(|number| paint.as_(Look::Nth(number), "x")).collect();
+        assert_eq!(seven.len(), 7);
+        assert_eq!(paint.as_(Look::Nth(8), "x"), paint.as_(Look::Nth(0), "x"));
+    }
 
     #[test]
     fn columns_stand_below_each_other_whether_there_are_colours_or_not() {

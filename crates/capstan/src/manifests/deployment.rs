@@ -25,6 +25,9 @@ use crate::operator::NAME;
 /// The second one stands by with warm caches: a lost node is no pause.
 const REPLICAS: i32 = 2;
 
+/// The port that metrics are served on.
+pub(super) const METRICS: &str = "metrics";
+
 pub(super) fn selector() -> BTreeMap<String, String> {
     [("app.kubernetes.io/name".to_owned(), NAME.to_owned())].into()
 }
@@ -104,7 +107,7 @@ fn container(image: &str) -> Container {
         image_pull_policy: Some("IfNotPresent".into()),
         args: Some(vec!["operator".into()]),
         env: Some(vec![EnvVar { name: "CAPSTAN_IMAGE".into(), value: Some(image.into()), value_from: None }]),
-        ports: Some(vec![port("metrics", 8080), port("health", 8081)]),
+        ports: Some(vec![port(METRICS, 8080), port("health", 8081)]),
         liveness_probe: Some(Probe {
             period_seconds: Some(10),
             failure_threshold: Some(3),

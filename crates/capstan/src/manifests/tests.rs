@@ -1,5 +1,8 @@
 //! What the manifests promise.
 
+use apiserver::Schema;
+use serde_json::json;
+
 use super::*;
 
 fn kinds(objects: &[Value]) -> Vec<String> {
@@ -21,6 +24,8 @@ async fn the_installation_is_complete_and_in_order() {
         "CustomResourceDefinition exampleapps.example-app.appdelivery.cncf.io",
         "ValidatingAdmissionPolicy capstan-keep-definitions",
         "ValidatingAdmissionPolicyBinding capstan-keep-definitions",
+        "ValidatingAdmissionPolicy capstan-keep-protected-clusters",
+        "ValidatingAdmissionPolicyBinding capstan-keep-protected-clusters",
         "ServiceAccount capstan",
         "ClusterRole capstan",
         "ClusterRoleBinding capstan",
@@ -68,4 +73,81 @@ async fn every_document_is_yaml_that_reads_back() {
     let back: Vec<Value> =
         text.split("---\n").skip(1).map(|part| serde_saphyr::from_str(part).unwrap()).collect();
     assert_eq!(back, objects);
+}
+
+/// What an API server says to the deletion of `object`, of which `schema` has the fields that matter. A policy's rule is judged as one of
+/// a schema: `oldObject` is what is there. One level down, because a schema may say nothing about the metadata of a whole object.
+fn says(guard: &protect::Guard, schema: &Value, object: &Value) -> Option<String> {
+    let policy = guard.0.spec.as_ref().unwrap();
+    let validation = &policy.validations.as_ref().unwrap()[0];
+    let on_self = |expression: &str| expression.replace("oldObject", "self");
+    let mut schema = schema.clone();
+    schema["x-kubernetes-validations"] = json!([{
+        "rule": on_self(&validation.expression),
+        "messageExpression": on_self(validation.message_expression.as_ref().unwrap()),
+    }]);
+    let schema = Schema::parse(&json!({"type": "object", "properties": {"deleted": schema}}))
+        .unwrap_or_else(|causes| panic!("{causes:?}"));
+    let cause = schema.validate(&json!({ "deleted": object }), None).pop()?;
+    Some(cause.message.strip_prefix("Invalid value: \"object\": ").unwrap().to_owned())
+}
+
+#[test]
+fn a_protected_cluster_is_not_deleted_and_the_answer_says_how_it_could_be() {
+    let schema = json!({"type": "object", "properties": {
+        "metadata": {"type": "object", "additionalProperties": {"type": "string"}},
+        "spec": {"type": "object", "properties": {
+            "deletionPolicy": {"type": "object", "properties": {"protection": {"type": "boolean"}}},
+        }},
+    }});
+    let cluster = |spec: Value| json!({"metadata": {"name": "db", "namespace": "shop"}, "spec": spec});
+    let answer = |spec: Value| says(&protect::clusters(), &schema, &cluster(spec));
+    let refused = answer(json!({"deletionPolicy": {"protection": true}})).unwrap();
+    expect_test::expect![[r#"EtcdCluster shop/db is protected, and nothing was deleted: spec.deletionPolicy.protection is true; to let it go: kubectl -n shop patch etcd db --type=merge -p '{"spec": {"deletionPolicy": {"protection": false}}}'"#]].assert_eq(&refused);
+    let free = [json!({}), json!({"deletionPolicy": {}}), json!({"deletionPolicy": {"protection": false}})];
+    for spec in free {
+        assert_eq!(answer(spec.clone()), None, "{spec}");
+    }
+}
+
+#[test]
+fn guards_are_about_deletions_of_what_is_served_and_in_force() {
+    let served = |group: &str, resource: &str| {
+        let ours =
+            definitions().iter().any(|crd| crd.spec.group == group && crd.spec.names.plural == resource);
+        ours || (group, resource) == ("apiextensions.k8s.io", "customresourcedefinitions")
+    };
+    for pair in guard().unwrap().chunks(2) {
+        let [policy, binding] = pair else { panic!("{pair:?}") };
+        let rule = &policy["spec"]["matchConstraints"]["resourceRules"][0];
+        assert_eq!(rule["operations"], json!(["DELETE"]));
+        let of = |field: &str| rule[field][0].as_str().unwrap();
+        assert!(served(of("apiGroups"), of("resources")), "{rule}");
+        assert_eq!(binding["spec"]["policyName"], policy["metadata"]["name"]);
+        assert_eq!(binding["spec"]["validationActions"], json!(["Deny"]));
+    }
+}
+
+#[test]
+fn the_monitor_of_the_operator_finds_its_pods_and_leaves_their_labels_alone() {
+    let monitor = monitor::pod_monitor();
+    let crds = monitoring_crds(Descriptions::Slim).unwrap();
+    let definition = crds.iter().find(|crd| crd["spec"]["names"]["kind"] == "PodMonitor").unwrap();
+    let schema = Schema::parse(&definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]).unwrap();
+    let mut known = monitor.clone();
+    assert_eq!(schema.prune(&mut known), Vec::<String>::new(), "a field that there is not");
+    assert!(schema.validate(&monitor, None).is_empty());
+
+    let deployment = serde_json::to_value(deployment::deployment("capstan:dev")).unwrap();
+    let pod = &deployment["spec"]["template"];
+    let wanted = monitor["spec"]["selector"]["matchLabels"].as_object().unwrap();
+    assert!(wanted.iter().all(|(label, value)| pod["metadata"]["labels"][label] == *value), "{wanted:?}");
+    assert_eq!(
+        monitor["spec"]["namespaceSelector"]["matchNames"],
+        json!([deployment["metadata"]["namespace"]])
+    );
+    let endpoint = &monitor["spec"]["podMetricsEndpoints"][0];
+    let ports = pod["spec"]["containers"][0]["ports"].as_array().unwrap();
+    assert!(ports.iter().any(|port| port["name"] == endpoint["port"]), "{ports:?}");
+    assert_eq!(endpoint["honorLabels"], true);
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use etcd_core::Why;
 use etcd_operator::{
-    RestoreWhy, backup,
+    Carried, RestoreWhy, backup,
     monitoring::{ALERTS, Severity},
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -36,7 +36,11 @@ pub(super) fn page() -> String {
          ## Alerts\n\n`deploy/monitoring/etcd-alerts.yaml` has them for all clusters, `spec.monitoring.prometheusRule` makes them for one.\n\n\
          | alert | severity | after | |\n|---|---|---|---|\n{}",
         kinds.iter().map(kind_page).collect::<String>(),
-        Why::ALL.iter().map(|why| reason(why.as_str(), why.meaning())).collect::<String>(),
+        Why::ALL
+            .iter()
+            .map(|why| reason(why.as_str(), why.meaning()))
+            .chain(Carried::ALL.iter().map(|why| reason(why.as_str(), why.meaning())))
+            .collect::<String>(),
         backup::Why::ALL.iter().map(|why| reason(why.as_str(), why.meaning())).collect::<String>(),
         RestoreWhy::ALL.iter().map(|why| reason(why.as_str(), why.meaning())).collect::<String>(),
         alerts(),

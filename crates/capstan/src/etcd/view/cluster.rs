@@ -2,17 +2,13 @@
 
 use etcd_types::{EtcdCluster, EtcdClusterStatus, Operation, Phase};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 
-use super::{Tree, members, progress};
+use super::{Tree, conditions, members, progress};
 use crate::look::{
     Look, Paint, columns,
     words::{count, plain, since},
 };
-
-/// The one condition that is no news when it is false.
-const PROGRESSING: &str = "Progressing";
 
 /// The tree of one cluster.
 pub(in crate::etcd) fn cluster(cluster: &EtcdCluster, now: Timestamp, paint: Paint) -> Vec<String> {
@@ -20,20 +16,13 @@ pub(in crate::etcd) fn cluster(cluster: &EtcdCluster, now: Timestamp, paint: Pai
     let status = cluster.status.as_ref().unwrap_or(&nothing);
     let mut tree = Tree::new(title(cluster, status, paint));
     if let Some(why) = unseen(cluster) {
-        tree.add(paint.as_(Look::Busy, why));
+        tree.add(paint.as_(Look::Warn, why));
     }
     if let Some(message) = status.message.as_ref().filter(|message| !message.is_empty()) {
         tree.add(plain(message));
     }
-    let troubles: Vec<String> = status
-        .conditions
-        .iter()
-        .flatten()
-        .filter(|it| is_trouble(it))
-        .map(|it| trouble(it, now, paint))
-        .collect();
-    if !troubles.is_empty() {
-        tree.add(Tree::new("not well").with(troubles));
+    for not_so in conditions::trees(status.conditions.as_deref().unwrap_or_default(), now, paint) {
+        tree.add(not_so);
     }
     if let Some(operation) = &status.operation {
         tree.add(under_way(cluster, operation, now, paint));
@@ -78,7 +67,8 @@ pub(in crate::etcd) fn line(cluster: &EtcdCluster) -> String {
     });
     let message = status.message.as_ref().map_or_else(String::new, |message| format!(": {}", plain(message)));
     let phase = phase(status.phase, Paint { colours: false });
-    format!("{} {phase}, {serving}{}{message}", name(cluster), doing.unwrap_or_default())
+    let old = unseen(cluster).map_or_else(String::new, |why| format!(" ({why})"));
+    format!("{} {phase}, {serving}{}{message}{old}", name(cluster), doing.unwrap_or_default())
 }
 
 pub(in crate::etcd) fn name(cluster: &EtcdCluster) -> String {
@@ -95,9 +85,9 @@ fn title(cluster: &EtcdCluster, status: &EtcdClusterStatus, paint: Paint) -> Str
 fn phase(phase: Option<Phase>, paint: Paint) -> String {
     let look = match phase {
         Some(Phase::Healthy) => Look::Good,
-        Some(Phase::Degraded | Phase::QuorumLost | Phase::Unknown | Phase::Conflict | Phase::Invalid) => {
-            Look::Bad
-        }
+        Some(Phase::QuorumLost | Phase::Unknown | Phase::Conflict | Phase::Invalid) => Look::Bad,
+        // It serves, or would, and waits for somebody.
+        Some(Phase::Degraded | Phase::WaitingForUser | Phase::Paused) => Look::Warn,
         Some(
             Phase::Bootstrapping
             | Phase::Scaling
@@ -106,8 +96,6 @@ fn phase(phase: Option<Phase>, paint: Paint) -> String {
             | Phase::ApplyingConfig
             | Phase::Repairing
             | Phase::Restoring
-            | Phase::WaitingForUser
-            | Phase::Paused
             | Phase::Deleting,
         )
         | None => Look::Busy,
@@ -125,23 +113,12 @@ fn version(status: &EtcdClusterStatus) -> String {
 }
 
 /// What is written here about may be older than what was asked for last.
-fn unseen(cluster: &EtcdCluster) -> Option<String> {
+pub(in crate::etcd) fn unseen(cluster: &EtcdCluster) -> Option<String> {
     let seen = cluster.status.as_ref().and_then(|status| status.observed_generation);
     (seen != cluster.metadata.generation).then(|| match seen {
         None => "the operator has not looked at it yet: does it run? kubectl -n capstan-system get deployment capstan".into(),
         Some(_) => "the operator has not seen the last change of the spec yet".into(),
     })
-}
-
-fn is_trouble(condition: &Condition) -> bool {
-    condition.type_ != PROGRESSING && condition.status != "True"
-}
-
-fn trouble(condition: &Condition, now: Timestamp, paint: Paint) -> String {
-    let Condition { type_, status, reason, message, .. } = condition;
-    let look = if status == "False" { Look::Bad } else { Look::Busy };
-    let time = paint.as_(Look::Dim, format!("({reason}, {})", since(&condition.last_transition_time, now)));
-    format!("{} {} {time}", paint.as_(look, format!("{type_}={status}")), plain(message))
 }
 
 fn under_way(cluster: &EtcdCluster, operation: &Operation, now: Timestamp, paint: Paint) -> Tree {
@@ -219,7 +196,8 @@ mod tests {
             ├─ members
             │  ├─ ★ db-1  leader    3.6.16*  serves for 60 min  25.0 MiB, 11.4 MiB in use  node1
             │  ├─ ○ db-2  voter     3.6.16*  down for 9 s       25.0 MiB, 11.4 MiB in use  node2  its pod is not ready yet
-            │  └─ ● db-3  follower  3.7.3    serves for 60 min  25.0 MiB, 11.4 MiB in use  node3
+            │  ├─ ● db-3  follower  3.7.3    serves for 60 min  25.0 MiB, 11.4 MiB in use  node3
+            │  └─ * not yet as the spec asks for: another version, or other settings
             └─ connect to https://db-client.shop.svc:2379 with ca.crt, tls.crt and tls.key of Secret shop/db-client-tls
         "#]],
         );
@@ -245,6 +223,15 @@ mod tests {
     }
 
     #[test]
+    fn what_still_serves_and_what_waits_look_neither_lost_nor_busy() {
+        let look = |it| phase(Some(it), Paint { colours: true });
+        assert_eq!(look(Phase::QuorumLost), "\x1b[1;31mQuorumLost\x1b[0m");
+        assert_eq!(look(Phase::Degraded), "\x1b[1;33mDegraded\x1b[0m");
+        assert_eq!(look(Phase::WaitingForUser), "\x1b[1;33mWaitingForUser\x1b[0m");
+        assert_eq!(look(Phase::Upgrading), "\x1b[36mUpgrading\x1b[0m");
+    }
+
+    #[test]
     fn many_clusters_are_a_table() {
         let all = [samples::healthy(), samples::upgrading(), samples::untouched()];
         let lines = overview(&all, samples::now(), Paint { colours: false });
@@ -261,5 +248,10 @@ mod tests {
     fn a_line_for_logs_has_what_changes_and_no_times() {
         expect!["shop/db Upgrading, 2 of 3 serve, Upgrade 3.7.3: restart db-2: 1 of 3 members run 3.7.3"]
             .assert_eq(&line(&samples::upgrading()));
+        let told = line(&samples::untouched());
+        assert!(
+            told.starts_with("shop/db New, 0 of 3 serve (the operator has not looked at it yet"),
+            "{told}"
+        );
     }
 }

@@ -1,8 +1,9 @@
 //! Members: a line each in the tree, or a table of their own.
 
-use etcd_types::{MemberStatus, Role};
+use etcd_types::{EtcdCluster, MemberStatus, Role};
 use jiff::Timestamp;
 
+use super::cluster;
 use crate::look::{
     Look, Paint, columns,
     words::{bytes, plain, since},
@@ -11,7 +12,24 @@ use crate::look::{
 /// A line each, for the tree.
 pub(super) fn lines(members: &[MemberStatus], now: Timestamp, paint: Paint) -> Vec<String> {
     let rows: Vec<Vec<String>> = members.iter().map(|member| row(member, now, paint)).collect();
-    columns(&rows)
+    columns(&rows).into_iter().chain(legend(members, paint)).collect()
+}
+
+/// What to say about a member that the cluster does not have; nothing if it does.
+pub(in crate::etcd) fn unknown(cluster: &EtcdCluster, name: &str) -> Option<String> {
+    let members = cluster.status.iter().flat_map(|status| status.members.iter().flatten());
+    let names: Vec<&str> = members.map(|member| member.name.as_str()).collect();
+    let has = if names.is_empty() { "none yet".to_owned() } else { names.join(", ") };
+    (!names.contains(&name))
+        .then(|| format!("EtcdCluster {} has no member {name}; it has {has}", cluster::name(cluster)))
+}
+
+/// One member in one line, for logs: the same text means that nothing has changed.
+pub(in crate::etcd) fn member_line(member: &MemberStatus) -> String {
+    let paint = Paint { colours: false };
+    let health = if member.healthy { "serves" } else { "down" };
+    let why = member.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", plain(reason)));
+    format!("{} {}, {}, {health}{why}", member.name, role(member.role, paint), version(member))
 }
 
 /// With headings, and the IDs that etcd's own tools know.
@@ -31,7 +49,13 @@ pub(in crate::etcd) fn table(members: &[MemberStatus], now: Timestamp, paint: Pa
             plain(member.reason.as_deref().unwrap_or_default()),
         ]
     }));
-    columns(&rows)
+    columns(&rows).into_iter().chain(legend(members, paint)).collect()
+}
+
+/// What the star means, where there is one.
+fn legend(members: &[MemberStatus], paint: Paint) -> Option<String> {
+    let text = "* not yet as the spec asks for: another version, or other settings";
+    members.iter().any(|member| !member.updated).then(|| paint.as_(Look::Dim, text))
 }
 
 fn row(member: &MemberStatus, now: Timestamp, paint: Paint) -> Vec<String> {
@@ -99,6 +123,21 @@ mod tests {
             db-1    8e9e05c52164691  leader    3.6.16*  serves for 60 min  25.0 MiB  11.4 MiB  node1
             db-2    8e9e05c52164692  voter     3.6.16*  down for 9 s       25.0 MiB  11.4 MiB  node2  its pod is not ready yet
             db-3    8e9e05c52164693  follower  3.7.3    serves for 60 min  25.0 MiB  11.4 MiB  node3
+            * not yet as the spec asks for: another version, or other settings
         "#]].assert_eq(&format!("{}\n", lines.join("\n")));
+        let settled = samples::healthy().status.unwrap().members.unwrap();
+        let lines = table(&settled, samples::now(), Paint { colours: false });
+        assert!(!lines.join("\n").contains('*'), "no star, no legend: {lines:?}");
+    }
+
+    #[test]
+    fn a_line_for_logs_has_no_times() {
+        let members = samples::upgrading().status.unwrap().members.unwrap();
+        let lines: Vec<String> = members.iter().map(member_line).collect();
+        expect![[r#"
+            db-1 leader, 3.6.16*, serves
+            db-2 voter, 3.6.16*, down: its pod is not ready yet
+            db-3 follower, 3.7.3, serves"#]]
+        .assert_eq(&lines.join("\n"));
     }
 }

@@ -16,20 +16,18 @@ pub(in crate::etcd) fn plan(
 ) -> Vec<String> {
     let mut tree = Tree::new(paint.as_(Look::Strong, title));
     for part in parts(picture, plan) {
-        let (look, text) = match part {
-            Part::Refused(text) => (Look::Bad, format!("refused: {text}")),
-            Part::Phase(text) => (Look::Dim, text),
-            Part::UnderWay(text) | Part::Make(text) => (Look::Busy, text),
-            Part::Step(text) => (Look::Good, format!("next: {text}")),
-            Part::Nothing => (Look::Good, "nothing is changed".to_owned()),
-            Part::Later(text) => (Look::Dim, text),
-        };
-        tree.add(paint.as_(look, plain(&text)));
+        tree.add(paint.as_(part.look(), part.text()));
     }
     for text in assumed {
         tree.add(paint.as_(Look::Dim, text));
     }
     tree.lines()
+}
+
+/// The same in one line, for logs, without what only the clock changes.
+pub(in crate::etcd) fn sentence(picture: &Picture, plan: &Plan) -> String {
+    let lasting = parts(picture, plan).into_iter().filter(|part| !matches!(part, Part::Later(_)));
+    lasting.map(|part| part.text()).collect::<Vec<_>>().join("; ")
 }
 
 /// A part of the answer.
@@ -46,6 +44,26 @@ pub(in crate::etcd) enum Part {
     Nothing,
     /// When to look again.
     Later(String),
+}
+
+impl Part {
+    fn look(&self) -> Look {
+        match self {
+            Self::Refused(_) => Look::Bad,
+            Self::UnderWay(_) | Self::Make(_) => Look::Busy,
+            Self::Step(_) | Self::Nothing => Look::Good,
+            Self::Phase(_) | Self::Later(_) => Look::Dim,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Refused(text) => plain(&format!("refused: {text}")),
+            Self::Step(text) => plain(&format!("next: {text}")),
+            Self::Nothing => "nothing is changed".to_owned(),
+            Self::Phase(text) | Self::UnderWay(text) | Self::Make(text) | Self::Later(text) => plain(text),
+        }
+    }
 }
 
 /// The parts of the answer, in the order in which they matter.

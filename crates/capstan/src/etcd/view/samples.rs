@@ -32,7 +32,7 @@ fn member(name: &str, role: Role, version: &str, node: &str) -> MemberStatus {
     }
 }
 
-fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Condition {
+pub(in crate::etcd) fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Condition {
     Condition {
         type_: kind.into(),
         status: status.into(),
