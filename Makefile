@@ -46,8 +46,8 @@ bench: setup ## Measure against kube_runtime, and against upstream's generator o
 	scripts/bench-prometheus
 
 campaign: setup ## Every crash and every stale read of every scenario, and every scenario on the lab
-	cargo test --workspace --quiet -- properties
-	CAPSTAN_CAMPAIGN=full cargo test --workspace --quiet -- campaign without_faults at_rest
+	PROPTEST_CASES=1000 cargo test --profile campaign --workspace --quiet -- properties
+	CAPSTAN_CAMPAIGN=full cargo test --profile campaign --workspace --quiet -- campaign without_faults at_rest
 	@scripts/setup kubernetes
 	CAPSTAN_CAMPAIGN=full cargo xtask test-kubernetes --whole
 

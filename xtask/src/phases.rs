@@ -76,6 +76,7 @@ const ETCD_SAMPLE: &[&str] = &[
     "upgrade::a_failing_image",
     "refused::nonsense",
     "refused::what_the_schema",
+    "surroundings::",
     "delete::the_volumes_stay",
     "with_trouble::without_an_operator",
 ];
@@ -261,12 +262,21 @@ fn documents() -> Result<()> {
 /// So many at a time: they wait for Kubernetes most of the time.
 fn scenarios(test: &str, at_once: u8, only: &[&str]) -> Result<()> {
     let threads = format!("--test-threads={at_once}");
-    run_test(test, &[&[threads.as_str()], only].concat())
+    let mut command = test_program(test, &[&[threads.as_str()], only].concat());
+    if only.is_empty() {
+        // All of them: those that take long, too.
+        command.env("CAPSTAN_CAMPAIGN", "full");
+    }
+    on_the_lab(command)
 }
 
 fn run_test(test: &str, options: &[&str]) -> Result<()> {
+    on_the_lab(test_program(test, options))
+}
+
+fn test_program(test: &str, options: &[&str]) -> Command {
     let cargo = ["test", "--workspace", "--quiet", "--test", test, "--", "--nocapture"];
-    on_the_lab(cargo::command(&[&cargo, options].concat()))
+    cargo::command(&[&cargo, options].concat())
 }
 
 fn on_the_lab(mut command: Command) -> Result<()> {

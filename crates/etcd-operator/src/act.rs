@@ -1,15 +1,17 @@
-//! Act: carries a plan out. The latch before everything, claims before the pods that use them, then the one step.
+//! Act: carries a plan out. The latch before everything, claims before the pods that use them, then the one step; last what is no part
+//! of etcd.
 //!
 //! Invariants: nothing is made for the first time, and no step is taken, on an old picture of the EtcdCluster; an object that
-//! is not ours is never touched.
+//! is not ours is never touched; what is no part of etcd keeps nothing else from being done.
 
+pub(crate) mod found;
 mod step;
 
 use std::fmt::Debug;
 
 use etcd_core::{ClaimWish, MemberWish, Objects, Plan, Serial};
 use etcd_types::{EtcdCluster, Storage};
-use futures::future::{try_join_all, try_join5};
+use futures::future::{join, try_join_all, try_join5};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{
@@ -18,7 +20,7 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::Time,
 };
-use kit::{Context, Error, Key, KindId, Result, Row as _};
+use kit::{Context, Error, Key, KindId, Result, Row as _, telemetry::chain};
 use kube::{
     Api, Resource, ResourceExt as _,
     api::{Patch, PatchParams},
@@ -28,7 +30,7 @@ use serde_json::json;
 
 pub(crate) use step::Took;
 
-use crate::{build, names, observe::World, outside};
+use crate::{build, certificates::Trust, names, observe::World, outside};
 
 /// What acting needs beside the plan.
 pub(crate) struct Surroundings {
@@ -40,7 +42,16 @@ pub(crate) struct Surroundings {
     pub(crate) outside: outside::Done,
 }
 
-pub(crate) async fn act(cx: &Context, world: &World, plan: &Plan, around: &Surroundings) -> Result<Took> {
+/// What became of a plan.
+#[derive(Debug)]
+pub(crate) struct Did {
+    /// What became of the step.
+    pub(crate) took: Took,
+    /// What could not be done of that which is no part of etcd: monitors, larger volumes.
+    pub(crate) left: Option<Error>,
+}
+
+pub(crate) async fn act(cx: &Context, world: &World, plan: &Plan, around: &Surroundings) -> Result<Did> {
     let cluster = &*world.cluster;
     if plan.hold {
         cx.ensure_finalizer(cluster, names::FINALIZER).await?;
@@ -61,12 +72,32 @@ pub(crate) async fn act(cx: &Context, world: &World, plan: &Plan, around: &Surro
         None => Took::Nothing,
         Some(step) => step::take(cx, world, step, &fresh).await?,
     };
-    // Last, so that a size that somebody refuses keeps nothing else from being done.
-    if let Some(objects) = &plan.objects {
-        let grow = objects.claims.iter().filter(|wish| wish.resize.is_some());
-        try_join_all(grow.map(|wish| ensure_claim(cx, world, wish, &objects.wanted.storage))).await?;
+    let left = match &plan.objects {
+        Some(objects) => last(cx, world, objects, around).await?,
+        None => None,
+    };
+    Ok(Did { took, left })
+}
+
+/// What somebody may refuse for ever: another size of a volume, an object of a kind that is not installed. Returns what could not be done.
+async fn last(
+    cx: &Context,
+    world: &World,
+    objects: &Objects,
+    around: &Surroundings,
+) -> Result<Option<Error>> {
+    let grow = objects.claims.iter().filter(|wish| wish.resize.is_some());
+    let grow = try_join_all(grow.map(|wish| ensure_claim(cx, world, wish, &objects.wanted.storage)));
+    let (grown, monitored) = join(grow, around.outside.monitors(cx, &world.cluster)).await;
+    let mut left = None;
+    for failed in [grown.err(), monitored.err()].into_iter().flatten() {
+        if matches!(failed, Error::Stale { .. } | Error::NotLeader { .. }) {
+            return Err(failed);
+        }
+        tracing::warn!(error = %chain(&failed), "left undone, will try again");
+        left = left.or(Some(failed));
     }
-    Ok(took)
+    Ok(left)
 }
 
 /// Whether an object is made for the first time. What is made for an EtcdCluster that is gone would be removed and made again for ever.
@@ -79,7 +110,7 @@ fn makes_something(cx: &Context, world: &World, objects: &Objects) -> bool {
     !basics
         || (objects.min_available.is_some() && live.budget.is_none())
         || (objects.wanted.network_policy.is_some() && live.policy.is_none())
-        || !world.certificates.tasks(cx.now()).is_empty()
+        || !world.certificates.tasks(Trust::of(live), cx.now()).is_empty()
         || objects.members.iter().any(|wish| !live.stateful_sets.contains_key(&wish.serial))
         || objects.claims.iter().any(|wish| wish.create && !live.claims.contains_key(&wish.serial))
         || objects.seed.as_ref().is_some_and(|wish| !live.jobs.seeds.contains_key(&wish.serial))
@@ -95,7 +126,7 @@ async fn ensure_objects(
 ) -> Result<Vec<StatefulSet>> {
     let (cluster, live) = (&*world.cluster, &world.live);
     ensure(cx, &build::identity(cluster, &objects.latch), live.identity.as_deref()).await?;
-    let tasks = world.certificates.tasks(cx.now());
+    let tasks = world.certificates.tasks(Trust::of(live), cx.now());
     let access = if objects.closed { build::Access::Closed } else { build::Access::Open };
     let (account, client, peer) =
         (build::account(cluster), build::client_service(cluster, access), build::peer_service(cluster));
@@ -107,12 +138,16 @@ async fn ensure_objects(
         optional_objects(cx, world, objects, &around.home),
     )
     .await?;
-    around.outside.ensure(cx, cluster).await?;
+    around.outside.certificates(cx, cluster).await?;
     let storage = &objects.wanted.storage;
     let claims = objects.claims.iter().map(|wish| ClaimWish { resize: None, ..wish.clone() });
     try_join_all(claims.map(async |wish| ensure_claim(cx, world, &wish, storage).await)).await?;
     restore_jobs(cx, world, objects, &around.image).await?;
-    let sets = try_join_all(objects.members.iter().map(|wish| ensure_member(cx, world, wish))).await?;
+    // A pod without its certificates would only hang; and as long as there is none, a new CA can be made.
+    let startable = world.certificates.are_there(&tasks);
+    let members =
+        objects.members.iter().filter(|wish| startable || live.stateful_sets.contains_key(&wish.serial));
+    let sets = try_join_all(members.map(|wish| ensure_member(cx, world, wish))).await?;
     let serving = objects.members.iter().filter(|wish| wish.serves);
     try_join_all(serving.map(|wish| let_in(cx, world, wish.serial))).await?;
     Ok(sets.into_iter().flatten().collect())
@@ -152,12 +187,11 @@ async fn restore_jobs(cx: &Context, world: &World, objects: &Objects, image: &st
 }
 
 async fn ensure_claim(cx: &Context, world: &World, wish: &ClaimWish, storage: &Storage) -> Result<()> {
-    let live = world.live.claims.get(&wish.serial);
-    if live.is_none() && !wish.create {
-        return Ok(());
-    }
-    let live = live.map(|live| &**live);
+    let live = world.live.claims.get(&wish.serial).map(|live| &**live);
     let wanted = build::claim(&world.cluster, wish, storage, live);
+    if live.is_none() && !wish.create {
+        return found::look_for(cx, &wanted).await;
+    }
     if !live.is_some_and(|live| waits_for_volume(live, &wanted)) {
         ensure(cx, &wanted, live).await?;
     }
@@ -221,29 +255,22 @@ impl<K> Kind for K where
 {
 }
 
-/// Makes the object what it should be. One that the cache does not have, but the server does, is either somebody else's, and is
-/// left alone, or ours and newer than the cache.
+/// Makes the object what it should be: not if somebody has changed it since it was looked at. A StatefulSet or a latch that went back to
+/// what it was would last until a cache has caught up, and a pod may start from it meanwhile. One that the cache does not have, but the
+/// server does, is left alone.
 async fn ensure<K: Kind>(cx: &Context, wanted: &K, live: Option<&K>) -> Result<Option<K>> {
-    if live.is_some() {
-        return cx.apply(wanted, live).await;
+    if let Some(live) = live {
+        return cx.apply_exactly(wanted, live).await;
     }
-    cx.apply_new(wanted, |found| {
-        let (kind, key) = (KindId::of::<K>(), Key::of(wanted));
-        match found.labels().get(names::CLUSTER) == wanted.labels().get(names::CLUSTER) {
-            true => Error::Stale { kind: Box::new(kind), key },
-            false => stranger(kind, key),
-        }
-    })
-    .await
-}
-
-pub(crate) fn stranger(kind: KindId, key: Key) -> Error {
-    let remedy = format!("Delete that {kind}, or give the EtcdCluster another name");
-    Error::Foreign {
-        kind: Box::new(kind),
-        key,
-        owner: "somebody else (it lacks our labels)".to_owned(),
-        remedy,
+    let mut there = None;
+    let applied = cx.apply_new(wanted, |found| {
+        there = Some(found.clone());
+        Error::Stale { kind: Box::new(KindId::of::<K>()), key: Key::of(wanted) }
+    });
+    let applied = applied.await;
+    match there {
+        Some(there) => Err(found::instead(cx, wanted, &there).await),
+        None => applied,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The certificates of a cluster: what there is, what is due, and how it is made.
 //!
-//! Invariants: a CA is created, never changed; when it is lost nothing new is signed (members trust the old one until they restart)
-//! and a condition says so; a Secret of a deleted cluster of the same name is not ours.
+//! Invariants: a CA is created, never changed; as long as there are members, no other CA than theirs signs anything, be it lost or
+//! replaced (they trust the one that they were started with), and a condition says so; a Secret of a deleted cluster of the same name is
+//! not ours.
 
 use std::{
     collections::BTreeMap,
@@ -12,10 +13,12 @@ use etcd_types::{EtcdCluster, TlsMode};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kit::{Context, Error, Key, KindId, Result};
-use kube::{Api, Resource as _, ResourceExt as _};
+use kube::{Resource as _, ResourceExt as _};
 
 use crate::{
-    act, build, names,
+    act::found,
+    build, names,
+    observe::Live,
     tls::{self, Authority, Due, Material, Names, Problem, Role, Validity},
 };
 
@@ -25,9 +28,11 @@ pub(crate) struct Certificates {
     mode: TlsMode,
     names: Names,
     authority: Option<Result<Authority, Problem>>,
+    /// There is a Secret of the CA's name that we do not see as ours.
+    hidden: bool,
     leaves: Vec<Leaf>,
-    /// Those that an earlier cluster of this name left behind: good, and without an owner.
-    left_behind: Vec<Arc<Secret>>,
+    /// Those without their owner, which an earlier cluster of this name left behind, or without their labels: good otherwise.
+    adrift: Vec<Arc<Secret>>,
 }
 
 #[derive(Debug, Clone)]
@@ -40,10 +45,29 @@ struct Leaf {
     judged: Result<Validity, Problem>,
 }
 
+/// Who trusts the CA already. etcd reads its trust once, at start: whoever runs refuses what another CA has signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Trust {
+    Nobody,
+    Members,
+}
+
+impl Trust {
+    /// A StatefulSet counts without its pod, which may come back at any moment; a pod without its StatefulSet still runs.
+    pub(crate) fn of(live: &Live) -> Self {
+        match live.stateful_sets.is_empty() && live.pods.is_empty() {
+            true => Self::Nobody,
+            false => Self::Members,
+        }
+    }
+}
+
 /// Something to do about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Task {
     MakeAuthority,
+    /// A Secret of its name is there that is not seen as ours: perhaps it has only lost its labels.
+    LookForAuthority,
     Sign(Role, Due),
     TakeBack(String),
 }
@@ -58,8 +82,14 @@ pub(crate) struct Standing {
 }
 
 impl Certificates {
-    /// Reads and checks them; `get` finds a Secret of the cluster's namespace by its name.
-    fn read(cluster: &EtcdCluster, get: impl Fn(&str) -> Option<Arc<Secret>>, now: Timestamp) -> Self {
+    /// Reads and checks them; `get` finds a Secret of the cluster's namespace by its name, and `is_taken` tells whether there is one,
+    /// whoever made it.
+    fn read(
+        cluster: &EtcdCluster,
+        get: impl Fn(&str) -> Option<Arc<Secret>>,
+        is_taken: impl Fn(&str) -> bool,
+        now: Timestamp,
+    ) -> Self {
         let mode = cluster.spec.tls.mode;
         let get = |name: &str| {
             let made_by_us = mode == TlsMode::SelfManaged;
@@ -84,8 +114,11 @@ impl Certificates {
         });
         let leaves: Vec<Leaf> = leaves.collect();
         let all = leaves.iter().filter_map(|leaf| leaf.live.as_ref()).chain(&of_authority);
-        let left_behind = all.filter(|secret| !names::is_owned(cluster, &***secret)).cloned().collect();
-        Self { mode, names, authority, leaves, left_behind }
+        let is_whole =
+            |secret: &Secret| names::is_owned(cluster, secret) && names::is_labelled(cluster, secret);
+        let adrift = all.filter(|secret| !is_whole(secret)).cloned().collect();
+        let hidden = of_authority.is_none() && is_taken(&names::ca(&names.cluster));
+        Self { mode, names, authority, hidden, leaves, adrift }
     }
 
     /// What the operator connects with.
@@ -96,48 +129,66 @@ impl Certificates {
     }
 
     /// What is to be done about them now.
-    pub(crate) fn tasks(&self, now: Timestamp) -> Vec<Task> {
+    pub(crate) fn tasks(&self, trust: Trust, now: Timestamp) -> Vec<Task> {
         if self.mode != TlsMode::SelfManaged {
             return Vec::new();
         }
         let sign = |leaf: &Leaf, due| Task::Sign(leaf.role, due);
         match &self.authority {
-            None if self.leaves.iter().all(|leaf| leaf.live.is_none()) => {
+            None if trust == Trust::Nobody && self.are_all_gone() => {
                 let leaves = self.leaves.iter().map(|leaf| sign(leaf, Due::Missing));
                 [Task::MakeAuthority].into_iter().chain(leaves).collect()
             }
+            None if self.hidden => vec![Task::LookForAuthority],
             None | Some(Err(_)) => Vec::new(),
-            Some(Ok(_)) => {
-                let due =
-                    self.leaves.iter().filter_map(|leaf| Some(sign(leaf, tls::due(&leaf.judged, now)?)));
-                let left = self.left_behind.iter().map(|secret| Task::TakeBack(secret.name_any()));
+            Some(Ok(authority)) => {
+                let trusted = trust == Trust::Nobody || !self.know_another_than(authority);
+                let due = self.leaves.iter().filter(|_| trusted);
+                let due = due.filter_map(|leaf| Some(sign(leaf, tls::due(&leaf.judged, now)?)));
+                let left = self.adrift.iter().map(|secret| Task::TakeBack(secret.name_any()));
                 left.chain(due).collect()
             }
         }
     }
 
+    /// Whether every Secret that pods need is there when `tasks` are done.
+    pub(crate) fn are_there(&self, tasks: &[Task]) -> bool {
+        let signed = |role| tasks.iter().any(|task| matches!(task, Task::Sign(signed, _) if *signed == role));
+        self.leaves.iter().all(|leaf| leaf.live.is_some() || signed(leaf.role))
+    }
+
+    fn are_all_gone(&self) -> bool {
+        self.leaves.iter().all(|leaf| leaf.live.is_none())
+    }
+
+    /// Whether no leaf is of this CA: then it is not the one that they, and whoever was started with them, know. Where some are, the others
+    /// were changed.
+    fn know_another_than(&self, authority: &Authority) -> bool {
+        let mut known = self.leaves.iter().filter_map(|leaf| leaf.material.as_ref()).peekable();
+        known.peek().is_some() && known.all(|material| material.ca != authority.certificate)
+    }
+
+    /// Whether nothing is wrong with them. Time alone can mend what is wrong: a certificate that is not valid yet, say.
+    fn are_good(&self) -> bool {
+        let authority = match self.mode {
+            TlsMode::SelfManaged => matches!(self.authority, Some(Ok(_))),
+            TlsMode::Secrets | TlsMode::CertManager | TlsMode::Off => true,
+        };
+        authority && self.leaves.iter().all(|leaf| leaf.judged.is_ok())
+    }
+
     /// How they stand.
-    pub(crate) fn standing(&self, now: Timestamp) -> Standing {
+    pub(crate) fn standing(&self, trust: Trust, now: Timestamp) -> Standing {
         let ends = self
             .leaves
             .iter()
             .filter_map(|leaf| Some((leaf.judged.as_ref().ok()?.until, leaf.secret.clone())));
-        Standing { ends: ends.min(), problem: self.problem(now) }
+        Standing { ends: ends.min(), problem: self.problem(trust, now) }
     }
 
-    fn problem(&self, now: Timestamp) -> Option<String> {
-        let started = self.leaves.iter().any(|leaf| leaf.live.is_some());
-        match (&self.authority, self.mode) {
-            (None, TlsMode::SelfManaged) if started => {
-                return Some(format!(
-                    "Secret {}-ca is gone: certificates cannot be renewed. Put it back from a backup",
-                    self.names.cluster
-                ));
-            }
-            (Some(Err(problem)), _) => return Some(format!("Secret {}-ca: {problem}", self.names.cluster)),
-            // Whatever is wrong with a leaf: it is signed anew, now.
-            (_, TlsMode::SelfManaged) => return None,
-            _ => {}
+    fn problem(&self, trust: Trust, now: Timestamp) -> Option<String> {
+        if self.mode == TlsMode::SelfManaged {
+            return self.problem_of_authority(trust);
         }
         self.leaves.iter().find_map(|leaf| match &leaf.judged {
             Ok(life) if now < life.until => None,
@@ -145,6 +196,34 @@ impl Certificates {
             Err(problem @ (Problem::NoSecret(_) | Problem::Missing { .. })) => Some(problem.to_string()),
             Err(problem) => Some(format!("Secret {}: {problem}", leaf.secret)),
         })
+    }
+
+    /// Whatever is wrong with a leaf of ours: it is signed anew, now, unless its CA is not to be had.
+    fn problem_of_authority(&self, trust: Trust) -> Option<String> {
+        let Names { cluster, namespace, .. } = &self.names;
+        let ca = names::ca(cluster);
+        let anew = format!(
+            "Without one: set spec.paused; kubectl delete statefulset,secret -n {namespace} -l {}={cluster} (volumes stay); \
+             unset spec.paused. Then all members start together, with a new CA",
+            names::CLUSTER
+        );
+        match &self.authority {
+            None if !self.are_all_gone() => Some(format!(
+                "Secret {ca} is gone: certificates cannot be renewed. Put it back from a backup. {anew}"
+            )),
+            None if trust == Trust::Members => Some(format!(
+                "all certificates of {cluster} are gone, and its members trust no other CA than the one in Secret {ca}: put it back from \
+                 a backup. {anew}"
+            )),
+            Some(Ok(authority)) if trust == Trust::Members && self.know_another_than(authority) => {
+                Some(format!(
+                    "Secret {ca} holds another CA than the one that the certificates of {cluster} are of, and that its members trust: \
+                     nothing is signed. Put the former back from a backup. {anew}"
+                ))
+            }
+            Some(Err(problem)) => Some(format!("Secret {ca}: {problem}. Put it back from a backup. {anew}")),
+            None | Some(Ok(_)) => None,
+        }
     }
 
     /// Carries `tasks` out. Nobody is restarted: etcd reads its leaf at every handshake.
@@ -158,12 +237,18 @@ impl Certificates {
                     create(cx, &secret).await?;
                     authority = Some(made);
                 }
+                Task::LookForAuthority => {
+                    let secret = build::secret(cluster, names::ca(&self.names.cluster), BTreeMap::new());
+                    if let Some(found) = found::get(cx, &secret).await? {
+                        return Err(found::instead(cx, &secret, &found).await);
+                    }
+                }
                 Task::TakeBack(name) => {
-                    let Some(live) = self.left_behind.iter().find(|it| it.name_any() == *name) else {
+                    let Some(live) = self.adrift.iter().find(|it| it.name_any() == *name) else {
                         continue;
                     };
                     let data = live.data.clone().unwrap_or_default();
-                    cx.apply(&build::secret(cluster, name.clone(), data), Some(live)).await?;
+                    cx.apply_exactly(&build::secret(cluster, name.clone(), data), live).await?;
                 }
                 Task::Sign(role, due) => {
                     let Some(authority) = &authority else { continue };
@@ -172,7 +257,7 @@ impl Certificates {
                     let made = authority.sign(*role, &self.names, cx.now()).map_err(Error::other)?;
                     let secret = build::secret(cluster, leaf.secret.clone(), made.data());
                     match &leaf.live {
-                        Some(live) => drop(cx.apply(&secret, Some(live)).await?),
+                        Some(live) => drop(cx.apply_exactly(&secret, live).await?),
                         None => create(cx, &secret).await?,
                     }
                 }
@@ -182,7 +267,7 @@ impl Certificates {
     }
 }
 
-/// What was read of each cluster: read again when a Secret or the spec has changed, not in every reconcile.
+/// What was read of each cluster, if it is good: read again when a Secret or the spec has changed, not in every reconcile.
 #[derive(Debug, Default)]
 pub(crate) struct Read(Mutex<BTreeMap<Key, (State, Arc<Certificates>)>>);
 
@@ -194,6 +279,7 @@ impl Read {
         &self,
         cluster: &EtcdCluster,
         get: impl Fn(&str) -> Option<Arc<Secret>>,
+        is_taken: impl Fn(&str) -> bool,
         now: Timestamp,
     ) -> Arc<Certificates> {
         let name = cluster.name_any();
@@ -207,8 +293,11 @@ impl Read {
         match all.get(&Key::of(cluster)) {
             Some((known, certificates)) if *known == state => certificates.clone(),
             _ => {
-                let certificates = Arc::new(Certificates::read(cluster, get, now));
-                all.insert(Key::of(cluster), (state, certificates.clone()));
+                let certificates = Arc::new(Certificates::read(cluster, get, is_taken, now));
+                match certificates.are_good() {
+                    true => all.insert(Key::of(cluster), (state, certificates.clone())),
+                    false => all.remove(&Key::of(cluster)),
+                };
                 certificates
             }
         }
@@ -225,13 +314,11 @@ async fn create(cx: &Context, secret: &Secret) -> Result<()> {
     if cx.create(secret).await? {
         return Ok(());
     }
-    let (kind, key) = (KindId::of::<Secret>(), Key::of(secret));
-    let api: Api<Secret> = Api::namespaced(cx.client(), key.namespace());
-    let found = api.get_opt(key.name()).await;
-    let found = found.map_err(|error| Error::api("get", kind.clone(), key.clone(), error))?;
-    let label = |it: &Secret| it.labels().get(names::CLUSTER).cloned();
-    match found.is_none_or(|found| label(&found) == label(secret)) {
-        true => Err(Error::Stale { kind: Box::new(kind), key }),
-        false => Err(act::stranger(kind, key)),
-    }
+    Err(match found::get(cx, secret).await? {
+        Some(found) => found::instead(cx, secret, &found).await,
+        None => Error::Stale { kind: Box::new(KindId::of::<Secret>()), key: Key::of(secret) },
+    })
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,11 @@ impl Given {
         Self { all, read: Mutex::default() }
     }
 
+    /// Whether there is a Secret of this name, whoever made it.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.all.get(key).is_some()
+    }
+
     /// The Secrets that the cluster names, as far as they exist.
     pub(crate) async fn read(
         &self,

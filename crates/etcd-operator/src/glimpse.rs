@@ -95,6 +95,7 @@ pub(crate) struct MemberPod {
     pub(crate) deleting: bool,
     pub(crate) ready: bool,
     pub(crate) running: bool,
+    pub(crate) started: bool,
     pub(crate) created: Option<Timestamp>,
     pub(crate) waiting: Option<Waiting>,
     pub(crate) unschedulable: Option<String>,
@@ -123,6 +124,7 @@ impl Look for MemberPod {
             deleting: pod.meta().deletion_timestamp.is_some(),
             ready: condition("Ready").is_some_and(|it| it.status == "True"),
             running: state.is_some_and(|state| state.running.is_some()),
+            started: container.and_then(|container| container.started).unwrap_or(true),
             created: pod.meta().creation_timestamp.as_ref().map(|Time(at)| *at),
             waiting: waiting.map(|waiting| Waiting {
                 reason: waiting.reason.clone().unwrap_or_default(),
@@ -150,6 +152,7 @@ fn last_exit(container: &ContainerStatus) -> Option<Exit> {
         code: end.exit_code,
         reason: end.reason.unwrap_or_default(),
         message: end.message.unwrap_or_default(),
+        at: end.finished_at.map(|Time(at)| at),
     })
 }
 

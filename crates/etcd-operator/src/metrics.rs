@@ -14,7 +14,7 @@ use kit::{
 const LEADER_CHANGES: &str = "capstan_etcd_leader_changes";
 
 /// Names without the `_total` that the format adds to counters, and meanings. docs/etcd.md has the same table.
-pub const FAMILIES: [(&str, &str); 9] = [
+pub const FAMILIES: [(&str, &str); 10] = [
     ("capstan_etcd_size", "Members that the spec asks for"),
     ("capstan_etcd_members", "Members there are, those that are still joining included"),
     ("capstan_etcd_ready_members", "Members that vote and serve"),
@@ -24,6 +24,7 @@ pub const FAMILIES: [(&str, &str); 9] = [
     ("capstan_etcd_certificate_expiry_timestamp_seconds", "When the first certificate of the cluster ends"),
     ("capstan_etcd_operation", "1 while an operation of this kind is under way"),
     ("capstan_etcd_phase", "1 for the phase that the cluster is in"),
+    ("capstan_etcd_condition", "1 for a condition that is True, 0 for False, -1 for Unknown"),
 ];
 
 /// The families, and each cluster's last leader.
@@ -62,6 +63,14 @@ impl Measured {
         series.extend(operation.map(|kind| ("capstan_etcd_operation", vec![("kind", kind)], 1)));
         let phase = status.phase.map(|phase| format!("{phase:?}"));
         series.extend(phase.map(|phase| ("capstan_etcd_phase", vec![("phase", phase)], 1)));
+        for condition in status.conditions.iter().flatten() {
+            let truth = match condition.status.as_str() {
+                "True" => 1,
+                "False" => 0,
+                _ => -1,
+            };
+            series.push(("capstan_etcd_condition", vec![("type", condition.type_.clone())], truth));
+        }
         self.families.show(key, series);
 
         let mut leaders = self.leaders.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,6 +92,7 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use etcd_types::Phase;
+    use serde_json::json;
 
     use super::*;
 
@@ -105,6 +115,35 @@ mod tests {
         has(r#"capstan_etcd_leader_changes_total{namespace="default",name="db"} 1"#);
         has(r#"capstan_etcd_phase{namespace="default",name="db",phase="Degraded"} 1"#);
         assert!(!text.contains("Healthy"));
+        measured.forget(&key);
+        assert!(!metrics.encode().contains(r#"name="db""#));
+    }
+    #[test]
+    fn every_condition_is_a_number() {
+        let metrics = Metrics::new();
+        let measured = Measured::register(&metrics);
+        let key = Key::new("default", "db");
+        let status = |conditions: &[(&str, &str)]| -> EtcdClusterStatus {
+            let condition = |(kind, status): &(&str, &str)| {
+                json!({"type": kind, "status": status, "reason": "R", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"})
+            };
+            let conditions: Vec<_> = conditions.iter().map(condition).collect();
+            serde_json::from_value(json!({ "conditions": conditions })).unwrap()
+        };
+        let before = [("TLSValid", "True"), ("SpaceOK", "Unknown"), ("Gone", "True")];
+        measured.show(&key, 3, &status(&before));
+        measured.show(
+            &key,
+            3,
+            &status(&[("TLSValid", "False"), ("SpaceOK", "Unknown"), ("Available", "True")]),
+        );
+        let text = metrics.encode();
+        let has = |line: &str| assert!(text.contains(line), "{line}\n{text}");
+        has(r#"capstan_etcd_condition{namespace="default",name="db",type="TLSValid"} 0"#);
+        has(r#"capstan_etcd_condition{namespace="default",name="db",type="SpaceOK"} -1"#);
+        has(r#"capstan_etcd_condition{namespace="default",name="db",type="Available"} 1"#);
+        assert!(!text.contains(r#"type="Gone""#), "{text}");
         measured.forget(&key);
         assert!(!metrics.encode().contains(r#"name="db""#));
     }

@@ -9,8 +9,10 @@ use kube::{Resource, ResourceExt as _};
 
 use crate::tls::{Names, Role};
 
-/// Everything that belongs to some cluster, for watches.
-pub(crate) const OURS: &str = "app.kubernetes.io/name=etcd,app.kubernetes.io/managed-by=capstan";
+/// Everything that belongs to some cluster, for watches; what works for backups and restores is watched by others. By our own label: those
+/// that Kubernetes recommends (`app.kubernetes.io/…`) are changed by people and by tools, and what leaves a watch is looked after by nobody.
+pub(crate) const OURS: &str =
+    "etcd.capstan.dev/cluster,app.kubernetes.io/name notin (etcd-restore,etcd-backup)";
 /// The cluster's name, on all its objects.
 pub(crate) const CLUSTER: &str = "etcd.capstan.dev/cluster";
 /// The member's name, on all objects of a member.
@@ -34,6 +36,8 @@ pub(crate) const DETACHED: &str = "etcd.capstan.dev/detached-at";
 pub(crate) const VERSION: &str = "etcd.capstan.dev/version";
 /// On claims: the version of etcd that may have been started on them, seen or not.
 pub(crate) const STARTED: &str = "etcd.capstan.dev/started-version";
+/// Whether the member of a claim spoke TLS.
+pub(crate) const TLS: &str = "etcd.capstan.dev/tls";
 /// On claims: the restore whose data is brought to them; nothing once a member may start on it.
 pub(crate) const SEED: &str = "etcd.capstan.dev/seed-of";
 /// On Jobs: what they are made from.
@@ -156,10 +160,14 @@ pub(crate) fn member_meta(cluster: &EtcdCluster, member: &str) -> ObjectMeta {
 /// Whether `object` is this cluster's: controlled by it, or made for a cluster of its name and left behind without an owner, as
 /// `kubectl delete --cascade=orphan` does. That one is taken back.
 pub(crate) fn is_ours(cluster: &EtcdCluster, object: &impl Resource<DynamicType = ()>) -> bool {
-    let has = object.labels();
-    let made_by_us = labels(&cluster.name_any()).iter().all(|(label, value)| has.get(label) == Some(value));
     let has_owner = object.owner_references().iter().any(|owner| owner.controller == Some(true));
-    is_owned(cluster, object) || (made_by_us && !has_owner)
+    is_owned(cluster, object) || (is_labelled(cluster, object) && !has_owner)
+}
+
+/// Whether `object` carries all labels of this cluster's objects.
+pub(crate) fn is_labelled(cluster: &EtcdCluster, object: &impl Resource<DynamicType = ()>) -> bool {
+    let has = object.labels();
+    labels(&cluster.name_any()).iter().all(|(label, value)| has.get(label) == Some(value))
 }
 
 /// Whether `object` is controlled by this very cluster.

@@ -20,7 +20,7 @@ use k8s_openapi::api::{
 use kit::{Context, Key, Result, Store};
 
 use crate::{
-    certificates::{self, Certificates},
+    certificates::{self, Certificates, Trust},
     etcd::Connections,
     given::Given,
     glimpse::{ClassGrowth, Glimpse, MemberPod, NodeHealth, VolumePlace},
@@ -106,11 +106,12 @@ impl Caches {
         let certificates = match cluster.spec.tls.mode {
             TlsMode::Secrets => {
                 let given = self.given.read(cx, &cluster).await?;
-                self.certificates.get(&cluster, |name| given.get(name).cloned(), cx.now())
+                self.certificates.get(&cluster, |name| given.get(name).cloned(), |_| false, cx.now())
             }
             TlsMode::SelfManaged | TlsMode::CertManager | TlsMode::Off => {
                 let secrets = |name: &str| self.secrets.get(&Key::new(key.namespace(), name));
-                self.certificates.get(&cluster, secrets, cx.now())
+                let is_taken = |name: &str| self.given.has(&Key::new(key.namespace(), name));
+                self.certificates.get(&cluster, secrets, is_taken, cx.now())
             }
         };
         let mut picture = kubernetes::picture(self, &cluster, &live, cx.now());
@@ -118,7 +119,7 @@ impl Caches {
         let (recovery, source) = asked.map_or((None, None), |asked| (Some(asked.recovery), asked.source));
         picture.recovery = recovery;
         picture.work = live.jobs.works(&job_pods, source.as_ref());
-        let standing = certificates.standing(cx.now());
+        let standing = certificates.standing(Trust::of(&live), cx.now());
         picture.certificates = etcd_core::Certificates {
             first_to_end: standing.ends,
             problems: standing.problem.into_iter().collect(),

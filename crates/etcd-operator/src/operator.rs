@@ -19,7 +19,7 @@ use kit::{
 };
 
 use crate::{
-    act::{self, Surroundings, Took},
+    act::{self, Did, Surroundings},
     backup::{self, Ask, OverHttp},
     etcd::Connections,
     given::{self, Given},
@@ -196,7 +196,7 @@ struct Seen {
 struct Decided {
     world: Arc<World>,
     plan: Plan,
-    took: OnceLock<Took>,
+    did: OnceLock<Did>,
 }
 
 impl Reconciler for EtcdClusters {
@@ -213,19 +213,19 @@ impl Reconciler for EtcdClusters {
     fn decide(&self, seen: &Seen, now: Timestamp) -> Self::Plan {
         let world = seen.world.clone()?;
         let plan = etcd_core::decide(&world.picture, now);
-        Some(Decided { plan, world, took: OnceLock::new() })
+        Some(Decided { plan, world, did: OnceLock::new() })
     }
 
     async fn act(&self, cx: &Context, decided: &Self::Plan) -> Result<()> {
-        let Some(Decided { world, plan, took }) = decided else { return Ok(()) };
-        took.set(act::act(cx, world, plan, &self.around).await?).ok();
+        let Some(Decided { world, plan, did }) = decided else { return Ok(()) };
+        did.set(act::act(cx, world, plan, &self.around).await?).ok();
         Ok(())
     }
 
     async fn report(&self, cx: &Context, seen: &Seen, decided: &Self::Plan, acted: Acted) -> Outcome {
         match decided {
-            Some(Decided { world, plan, took }) => {
-                report::report(cx, &self.measured, world, plan, took.get(), acted).await
+            Some(Decided { world, plan, did }) => {
+                report::report(cx, &self.measured, world, plan, did.get(), acted).await
             }
             None => {
                 self.connections.forget(&seen.key);
@@ -237,8 +237,12 @@ impl Reconciler for EtcdClusters {
         }
     }
 
+    /// Whoever deletes a cluster does not want it to be left alone: it would hang in its end, and nobody would say why.
     fn paused(&self, seen: &Seen) -> bool {
-        seen.world.as_ref().is_some_and(|world| world.picture.spec.paused)
+        seen.world.as_ref().is_some_and(|world| {
+            let ends = world.picture.cluster.deleting && !world.picture.spec.deletion_policy.protection;
+            world.picture.spec.paused && !ends
+        })
     }
 
     fn access() -> Vec<Access> {

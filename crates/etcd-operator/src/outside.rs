@@ -2,6 +2,8 @@
 //!
 //! They are not watched (a kind that does not exist cannot be), but applied once for each change of the EtcdCluster, and after
 //! each start of the operator. Kubernetes removes them with the EtcdCluster, which owns them.
+//!
+//! Invariant: one that is no longer wanted is deleted, however often that fails; nobody is asked about those that never were.
 
 use std::{
     borrow::Cow,
@@ -23,6 +25,7 @@ use serde_json::{Value, json};
 
 use crate::{
     build, monitoring, names,
+    report::RECONCILED,
     tls::{self, Role},
 };
 
@@ -31,6 +34,10 @@ pub(crate) trait Outside: Clone + Debug + Send + Sync + 'static {
     const GROUP: &'static str;
     const KIND: &'static str;
     const PLURAL: &'static str;
+    /// The field that asks for it.
+    const FIELD: &'static str;
+    /// Where the kind does not exist, what to do: what it comes with, and how to do without.
+    const REMEDY: &'static str;
 }
 
 #[derive(Debug, Clone)]
@@ -44,18 +51,25 @@ impl Outside for Certificate {
     const GROUP: &'static str = "cert-manager.io";
     const KIND: &'static str = "Certificate";
     const PLURAL: &'static str = "certificates";
+    const FIELD: &'static str = "spec.tls.certManager";
+    const REMEDY: &'static str =
+        "install cert-manager, or create the EtcdCluster anew with another spec.tls.mode";
 }
 
 impl Outside for PodMonitor {
     const GROUP: &'static str = "monitoring.coreos.com";
     const KIND: &'static str = "PodMonitor";
     const PLURAL: &'static str = "podmonitors";
+    const FIELD: &'static str = "spec.monitoring.podMonitor";
+    const REMEDY: &'static str = "install the Prometheus operator, or set it to false";
 }
 
 impl Outside for PrometheusRule {
     const GROUP: &'static str = "monitoring.coreos.com";
     const KIND: &'static str = "PrometheusRule";
     const PLURAL: &'static str = "prometheusrules";
+    const FIELD: &'static str = "spec.monitoring.prometheusRule";
+    const REMEDY: &'static str = "install the Prometheus operator, or set it to false";
 }
 
 /// An object of such a kind: what we want of it.
@@ -109,38 +123,112 @@ pub(crate) fn access() -> Vec<Access> {
     ]
 }
 
-/// For which generation of which EtcdCluster they have been applied.
+/// Why an object of such a kind is not as it should be.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("{field}: there is no kind {kind} here; {remedy}")]
+    NoKind { field: &'static str, kind: &'static str, remedy: &'static str },
+    #[error("{field}")]
+    Failed {
+        field: &'static str,
+        #[source]
+        source: Error,
+    },
+}
+
+/// What a failure about one of kind `O` means to users.
+fn told<O: Outside>(error: Error) -> Error {
+    match error {
+        Error::Api { .. } if error.is_of_terminating_namespace() => error,
+        Error::Api { .. } if error.code() == Some(404) => {
+            Error::other(Trouble::NoKind { field: O::FIELD, kind: O::KIND, remedy: O::REMEDY })
+        }
+        Error::Api { .. } => Error::other(Trouble::Failed { field: O::FIELD, source: error }),
+        error => error,
+    }
+}
+
+/// What has been done about them.
 #[derive(Debug, Default)]
-pub(crate) struct Done(Mutex<BTreeMap<Key, Generation>>);
+pub(crate) struct Done {
+    certificates: Marks,
+    monitors: Marks,
+}
+
+/// For which generation of which EtcdCluster something has been done.
+#[derive(Debug, Default)]
+struct Marks(Mutex<BTreeMap<Key, Generation>>);
 
 /// An EtcdCluster's UID and generation.
 type Generation = (Option<String>, Option<i64>);
 
-impl Done {
-    pub(crate) fn forget(&self, key: &Key) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+impl Marks {
+    fn has(&self, cluster: &EtcdCluster) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&Key::of(cluster))
+            == Some(&generation(cluster))
     }
 
-    /// Applies what the cluster wants of them, and deletes what it no longer wants, unless that has been done.
-    pub(crate) async fn ensure(&self, cx: &Context, cluster: &EtcdCluster) -> Result<()> {
-        let (key, now) = (Key::of(cluster), (cluster.uid(), cluster.meta().generation));
-        let wanted = wanted(cluster);
-        let reported = cluster.status.as_ref().and_then(|status| status.observed_generation);
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&key) == Some(&now);
-        if known || wanted.is_nothing() && (reported == now.1 || now.1 == Some(1)) {
+    fn set(&self, cluster: &EtcdCluster) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(Key::of(cluster), generation(cluster));
+    }
+
+    fn forget(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+fn generation(cluster: &EtcdCluster) -> Generation {
+    (cluster.uid(), cluster.meta().generation)
+}
+
+impl Done {
+    pub(crate) fn forget(&self, key: &Key) {
+        self.certificates.forget(key);
+        self.monitors.forget(key);
+    }
+
+    /// Asks cert-manager for certificates, if the cluster has them from there, unless that has been done.
+    pub(crate) async fn certificates(&self, cx: &Context, cluster: &EtcdCluster) -> Result<()> {
+        let wanted = wanted(cluster).certificates;
+        if wanted.is_empty() || self.certificates.has(cluster) {
             return Ok(());
         }
         // What is made for an EtcdCluster that is gone is removed again; but what others make of it, such as the Secrets of
         // Certificates, would stay.
         cx.confirm(cluster).await?;
-        for certificate in &wanted.certificates {
-            cx.apply(certificate, None).await?;
+        for certificate in &wanted {
+            cx.apply(certificate, None).await.map_err(told::<Certificate>)?;
         }
-        have(cx, cluster, wanted.monitor.as_ref()).await?;
-        have(cx, cluster, wanted.rule.as_ref()).await?;
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key, now);
+        self.certificates.set(cluster);
         Ok(())
     }
+
+    /// Applies the monitor and the rule that the cluster wants, and deletes what it no longer wants, unless that has been done. One does
+    /// not wait for the other.
+    pub(crate) async fn monitors(&self, cx: &Context, cluster: &EtcdCluster) -> Result<()> {
+        let Wanted { monitor, rule, .. } = wanted(cluster);
+        let unwanted = monitor.is_none() && rule.is_none();
+        if self.monitors.has(cluster) || unwanted && none_are_left(cluster) {
+            return Ok(());
+        }
+        cx.confirm(cluster).await?;
+        let monitored = have(cx, cluster, monitor.as_ref()).await.map_err(told::<PodMonitor>);
+        let ruled = have(cx, cluster, rule.as_ref()).await.map_err(told::<PrometheusRule>);
+        monitored.and(ruled)?;
+        self.monitors.set(cluster);
+        Ok(())
+    }
+}
+
+/// Whether nothing is left of what an EtcdCluster that wants nothing may have wanted before: it never did, or all that was to be done for
+/// the present spec is known to be done. That the spec was seen (`status.observedGeneration`) does not say so.
+fn none_are_left(cluster: &EtcdCluster) -> bool {
+    let generation = cluster.meta().generation;
+    let mut conditions = cluster.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let carried_out = conditions
+        .any(|it| it.type_ == RECONCILED && it.status == "True" && it.observed_generation == generation);
+    generation == Some(1) || carried_out
 }
 
 /// The object of this kind that has the cluster's name is as `wanted`, or gone.
@@ -168,12 +256,6 @@ struct Wanted {
     certificates: Vec<Object<Certificate>>,
     monitor: Option<Object<PodMonitor>>,
     rule: Option<Object<PrometheusRule>>,
-}
-
-impl Wanted {
-    fn is_nothing(&self) -> bool {
-        self.certificates.is_empty() && self.monitor.is_none() && self.rule.is_none()
-    }
 }
 
 fn wanted(cluster: &EtcdCluster) -> Wanted {
@@ -277,6 +359,30 @@ mod tests {
         let wanted = wanted(&cluster(json!({"version": "3.6.16", "monitoring": monitoring})));
         assert!(wanted.rule.is_none() && wanted.certificates.is_empty());
         assert_eq!(wanted.monitor.unwrap().labels()["release"], "kps");
-        assert!(self::wanted(&cluster(json!({"version": "3.6.16"}))).is_nothing());
+        let nothing = self::wanted(&cluster(json!({"version": "3.6.16"})));
+        assert!(nothing.monitor.is_none() && nothing.rule.is_none() && nothing.certificates.is_empty());
+    }
+
+    #[test]
+    fn nobody_is_asked_about_monitors_that_are_known_to_be_gone() {
+        let cases = [
+            ("it never wanted one", 1, json!(null), true),
+            ("the spec has changed", 2, json!({"status": "True", "observedGeneration": 1}), false),
+            ("it could not be carried out", 2, json!({"status": "False", "observedGeneration": 2}), false),
+            ("it has been carried out", 2, json!({"status": "True", "observedGeneration": 2}), true),
+            ("nothing was reported", 2, json!(null), false),
+        ];
+        for (name, generation, mut reported, expected) in cases {
+            let mut cluster = cluster(json!({"version": "3.6.16"}));
+            cluster.metadata.generation = Some(generation);
+            if let Some(condition) = reported.as_object_mut() {
+                let rest = json!({"type": "Reconciled", "reason": "R", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"});
+                condition.extend(rest.as_object().unwrap().clone());
+                let status = json!({"observedGeneration": generation, "conditions": [reported]});
+                cluster.status = Some(serde_json::from_value(status).unwrap());
+            }
+            assert_eq!(none_are_left(&cluster), expected, "{name}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use kit::{Acted, Condition, Conditions, Context, Error, Event, Outcome, Truth, t
 use kube::Resource as _;
 
 use crate::{
-    act::Took,
+    act::{Did, Took},
     metrics::Measured,
     observe::World,
     reasons::{Carried, Word},
@@ -22,6 +22,9 @@ const AGAIN: Duration = Duration::from_millis(300);
 /// etcd has no watch for what happens inside of it: how often to look.
 const LOOK: Duration = Duration::from_secs(30);
 
+/// The condition that says whether what was decided could be carried out.
+pub(crate) const RECONCILED: &str = "Reconciled";
+
 /// So many bytes more or less are none; nor is a tenth.
 const NOISE: u64 = 1 << 20;
 
@@ -30,10 +33,11 @@ pub(crate) async fn report(
     measured: &Measured,
     world: &World,
     plan: &Plan,
-    took: Option<&Took>,
+    did: Option<&Did>,
     acted: Acted,
 ) -> Outcome {
-    let status = status(world, plan, &acted, cx.now());
+    let left = did.and_then(|did| did.left.as_ref());
+    let status = status(world, plan, &acted, left, cx.now());
     let mut news = status.clone();
     calm(&mut news, world.cluster.status.as_ref());
     let events = plan.events.iter().map(|event| {
@@ -48,9 +52,13 @@ pub(crate) async fn report(
         Err(outcome) => return outcome,
     };
     measured.show(&world.key, world.cluster.spec.size, &status);
-    match (acted, took) {
+    match (acted, did.map(|did| &did.took)) {
         (Acted::Done, Some(Took::InEtcd)) => Outcome::wait("what came of the step", SOON),
         (Acted::Done, Some(Took::Held(why))) => Outcome::wait(why.clone(), AGAIN),
+        (Acted::Done, _) if left.is_some() => {
+            let after = plan.wake.as_ref().map_or(LOOK, |(after, _)| LOOK.min(*after));
+            Outcome::wait("what could not be done", after)
+        }
         (Acted::Done | Acted::Paused, _) => match &plan.wake {
             Some((after, what)) => Outcome::wait(what.clone(), *after),
             None => Outcome::wait("a look at the members", LOOK),
@@ -77,7 +85,13 @@ fn calm(news: &mut EtcdClusterStatus, before: Option<&EtcdClusterStatus>) {
     }
 }
 
-fn status(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> EtcdClusterStatus {
+fn status(
+    world: &World,
+    plan: &Plan,
+    acted: &Acted,
+    left: Option<&Error>,
+    now: Timestamp,
+) -> EtcdClusterStatus {
     let mut status = plan.status.clone();
     let before = world.cluster.status.clone().unwrap_or_default();
     if let Acted::Failed(error) = acted {
@@ -101,19 +115,19 @@ fn status(world: &World, plan: &Plan, acted: &Acted, now: Timestamp) -> EtcdClus
             condition.message.clone(),
         ));
     }
-    match acted {
-        Acted::Failed(error) => {
+    match (acted, left) {
+        (Acted::Failed(error), _) | (Acted::Done, Some(error)) => {
             let reason = match error {
                 Error::Foreign { .. } => Carried::NotOurs,
                 _ => Carried::ActFailed,
             };
-            conditions.set(Condition::new("Reconciled", false, reason, chain(error).to_string()));
+            conditions.set(Condition::new(RECONCILED, false, reason, chain(error).to_string()));
         }
-        Acted::Done => {
+        (Acted::Done, None) => {
             let message = "what was decided has been carried out";
-            conditions.set(Condition::new("Reconciled", true, Carried::CarriedOut, message));
+            conditions.set(Condition::new(RECONCILED, true, Carried::CarriedOut, message));
         }
-        Acted::Paused => {}
+        (Acted::Paused, _) => {}
     }
     status.conditions = Some(conditions.into_vec());
     status

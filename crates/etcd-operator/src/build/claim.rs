@@ -4,7 +4,7 @@
 //! on it, so that it can be taken back.
 
 use etcd_core::ClaimWish;
-use etcd_types::{EtcdCluster, Storage};
+use etcd_types::{EtcdCluster, Storage, TlsMode};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kit::parts;
 use kube::ResourceExt as _;
@@ -25,6 +25,7 @@ pub(crate) fn claim(
         (names::CLUSTER_ID, cluster_id.map(|id| id.to_string())),
         (names::VERSION, version.as_ref().map(ToString::to_string)),
         (names::STARTED, started.as_ref().map(ToString::to_string)),
+        (names::TLS, Some((cluster.spec.tls.mode != TlsMode::Off).to_string())),
         (names::DETACHED, detached.map(|since| since.to_string())),
         (names::SEED, seed.clone()),
     ];

@@ -410,24 +410,25 @@ fn a_claim_is_nobodys_says_what_it_holds_and_keeps_its_size() {
     check(
         &live,
         expect![[r#"
-        apiVersion: v1
-        kind: PersistentVolumeClaim
-        metadata:
-          annotations:
-            etcd.capstan.dev/cluster-id: 9d3f
-            etcd.capstan.dev/cluster-uid: u-1
-            etcd.capstan.dev/started-version: "3.7.3"
-            etcd.capstan.dev/version: "3.6.16"
-          name: db-1
-          namespace: prod
-        spec:
-          accessModes:
-          - ReadWriteOnce
-          resources:
-            requests:
-              storage: 4Gi
-          storageClassName: fast
-    "#]],
+            apiVersion: v1
+            kind: PersistentVolumeClaim
+            metadata:
+              annotations:
+                etcd.capstan.dev/cluster-id: 9d3f
+                etcd.capstan.dev/cluster-uid: u-1
+                etcd.capstan.dev/started-version: "3.7.3"
+                etcd.capstan.dev/tls: "true"
+                etcd.capstan.dev/version: "3.6.16"
+              name: db-1
+              namespace: prod
+            spec:
+              accessModes:
+              - ReadWriteOnce
+              resources:
+                requests:
+                  storage: 4Gi
+              storageClassName: fast
+        "#]],
     );
     assert_eq!(live.metadata.owner_references, None);
     let large = cluster(json!({"version": "3.6.16", "storage": {"size": "9Gi"}}));

@@ -63,6 +63,16 @@ pub const ALERTS: &[Alert] = &[
                  `kubectl -n {{ $labels.namespace }} describe etcd {{ $labels.name }}` has the sentence.",
     },
     Alert {
+        name: "EtcdCorrupt",
+        severity: Critical,
+        after: "1m",
+        expression: "max by (namespace, name) (capstan_etcd_condition{type=\"NoCorruption\",$operator}) == 0",
+        summary: "A member of EtcdCluster {{ $labels.namespace }}/{{ $labels.name }} has other data than the others",
+        advice: "etcd takes no writes meanwhile, and reads may differ from member to member. The condition NoCorruption names the member: \
+                 `kubectl -n {{ $labels.namespace }} describe etcd {{ $labels.name }}`. Take an EtcdBackup; then delete that member's \
+                 PersistentVolumeClaim and pod, so that it is replaced from the others, and end the alarm with `etcdctl alarm disarm`.",
+    },
+    Alert {
         name: "EtcdMembersMissing",
         severity: Warning,
         after: "5m",
@@ -106,6 +116,16 @@ pub const ALERTS: &[Alert] = &[
         summary: "The database of {{ $labels.member }} in {{ $labels.namespace }} has reached {{ $value | humanizePercentage }} of its quota",
         advice: "At 100 % etcd refuses every write. Let clients delete and compact; or raise spec.etcd.quotaBackendBytes, and \
                  spec.storage.size before it.",
+    },
+    Alert {
+        name: "EtcdNoSpace",
+        severity: Warning,
+        after: "5m",
+        expression: "max by (namespace, name) (capstan_etcd_condition{type=\"SpaceOK\",$operator}) == 0",
+        summary: "EtcdCluster {{ $labels.namespace }}/{{ $labels.name }} has little or no room left in its databases",
+        advice: "With the reason QuotaNear it still takes writes, with NoSpace it refuses all but deletions: \
+                 `kubectl -n {{ $labels.namespace }} describe etcd {{ $labels.name }}`. Let clients delete and compact, and defragment; or raise \
+                 spec.etcd.quotaBackendBytes, and spec.storage.size before it. Then end the alarm with `etcdctl alarm disarm`.",
     },
     Alert {
         name: "EtcdDatabaseFillsUp",
@@ -177,11 +197,30 @@ pub const ALERTS: &[Alert] = &[
                  acted on.",
     },
     Alert {
+        name: "EtcdSpecRefused",
+        severity: Warning,
+        after: "5m",
+        expression: "max by (namespace, name) (capstan_etcd_condition{type=\"SpecValid\",$operator}) == 0",
+        summary: "EtcdCluster {{ $labels.namespace }}/{{ $labels.name }} asks for something that cannot be carried out",
+        advice: "What runs stays as it is. The condition SpecValid names the field, why, and what to set instead: \
+                 `kubectl -n {{ $labels.namespace }} describe etcd {{ $labels.name }}`.",
+    },
+    Alert {
+        name: "EtcdNotReconciled",
+        severity: Warning,
+        after: "15m",
+        expression: "max by (namespace, name) (capstan_etcd_condition{type=\"Reconciled\",$operator}) == 0",
+        summary: "What was decided for EtcdCluster {{ $labels.namespace }}/{{ $labels.name }} cannot be carried out",
+        advice: "It is tried again and again. The condition Reconciled names the object and the error: \
+                 `kubectl -n {{ $labels.namespace }} describe etcd {{ $labels.name }}`. Mostly a right, a quota, an admission webhook, or an object of \
+                 somebody else under a name that is needed.",
+    },
+    Alert {
         name: "EtcdWaitsForYou",
         severity: Warning,
         after: "15m",
-        expression: "max by (namespace, name, phase) (capstan_etcd_phase{phase=~\"WaitingForUser|Invalid\",$operator}) == 1",
-        summary: "EtcdCluster {{ $labels.namespace }}/{{ $labels.name }} waits for a decision ({{ $labels.phase }})",
+        expression: "max by (namespace, name, phase) (capstan_etcd_phase{phase=\"WaitingForUser\",$operator}) == 1",
+        summary: "EtcdCluster {{ $labels.namespace }}/{{ $labels.name }} waits for a decision",
         advice: "`kubectl -n {{ $labels.namespace }} get etcd {{ $labels.name }} -o wide` says which.",
     },
     Alert {
@@ -218,8 +257,9 @@ pub const ALERTS: &[Alert] = &[
         after: "10m",
         expression: "absent(capstan_build_info)",
         summary: "Nobody looks after the etcd clusters: Prometheus sees no Capstan",
-        advice: "Clusters go on, and Kubernetes restarts members; but none is replaced and no certificate is renewed. \
-                 `kubectl -n capstan-system get deployment capstan`.",
+        advice: "Clusters go on, and Kubernetes restarts members; but none is replaced and no certificate is renewed, and alerts from the operator's \
+                 metrics are silent, EtcdCertificateEnds among them. Does it run? `kubectl -n capstan-system get deployment capstan`. If it does, \
+                 Prometheus does not scrape it: the PodMonitor capstan in deploy/monitoring/etcd-alerts.yaml tells it to.",
     },
 ];
 

@@ -62,30 +62,42 @@ const SECTIONS: &[Section] = &[
                 "Phase",
                 "What the operator says of the cluster.",
                 "none",
-                &[("max by (name, phase) (capstan_etcd_phase{$operator})", "{{name}}: {{phase}}")],
+                &[(
+                    "max by (namespace, name, phase) (capstan_etcd_phase{$operator})",
+                    "{{namespace}}/{{name}}: {{phase}}",
+                )],
             ),
             now(
                 "Members that serve",
                 "As many as the spec asks for.",
                 "none",
                 &[
-                    ("max by (name) (capstan_etcd_ready_members{$operator})", "{{name}} serving"),
-                    ("max by (name) (capstan_etcd_size{$operator})", "{{name}} wanted"),
+                    (
+                        "max by (namespace, name) (capstan_etcd_ready_members{$operator})",
+                        "{{namespace}}/{{name}} serving",
+                    ),
+                    (
+                        "max by (namespace, name) (capstan_etcd_size{$operator})",
+                        "{{namespace}}/{{name}} wanted",
+                    ),
                 ],
             ),
             now(
                 "Has a leader",
                 "1 when every member knows one.",
                 "none",
-                &[("min by (etcd_cluster) (etcd_server_has_leader{$etcd})", "{{etcd_cluster}}")],
+                &[(
+                    "min by (namespace, etcd_cluster) (etcd_server_has_leader{$etcd})",
+                    "{{namespace}}/{{etcd_cluster}}",
+                )],
             ),
             now(
                 "Database of its quota",
                 "At 100 % nothing can be written.",
                 "percentunit",
                 &[(
-                    "max by (etcd_cluster) (etcd_mvcc_db_total_size_in_bytes{$etcd} / etcd_server_quota_backend_bytes{$etcd})",
-                    "{{etcd_cluster}}",
+                    "max by (namespace, etcd_cluster) (etcd_mvcc_db_total_size_in_bytes{$etcd} / etcd_server_quota_backend_bytes{$etcd})",
+                    "{{namespace}}/{{etcd_cluster}}",
                 )],
             ),
             now(
@@ -93,15 +105,18 @@ const SECTIONS: &[Section] = &[
                 "Renewed long before, as long as the operator runs.",
                 "s",
                 &[(
-                    "min by (name) (capstan_etcd_certificate_expiry_timestamp_seconds{$operator}) - time()",
-                    "{{name}}",
+                    "min by (namespace, name) (capstan_etcd_certificate_expiry_timestamp_seconds{$operator}) - time()",
+                    "{{namespace}}/{{name}}",
                 )],
             ),
             now(
                 "Under way",
                 "Operations that the operator carries out.",
                 "none",
-                &[("max by (name, kind) (capstan_etcd_operation{$operator})", "{{name}}: {{kind}}")],
+                &[(
+                    "max by (namespace, name, kind) (capstan_etcd_operation{$operator})",
+                    "{{namespace}}/{{name}}: {{kind}}",
+                )],
             ),
         ],
     },
@@ -110,11 +125,11 @@ const SECTIONS: &[Section] = &[
         panels: &[
             lines(
                 "Requests",
-                "By method, all members together.",
+                "By cluster and method, all members together.",
                 "reqps",
                 &[(
-                    "sum by (grpc_method) (rate(grpc_server_handled_total{grpc_type=\"unary\",$etcd}[$__rate_interval]))",
-                    "{{grpc_method}}",
+                    "sum by (namespace, etcd_cluster, grpc_method) (rate(grpc_server_handled_total{grpc_type=\"unary\",$etcd}[$__rate_interval]))",
+                    "{{namespace}}/{{etcd_cluster}} {{grpc_method}}",
                 )],
             ),
             lines(
@@ -122,25 +137,28 @@ const SECTIONS: &[Section] = &[
                 "Should be nothing.",
                 "reqps",
                 &[(
-                    "sum by (grpc_method, grpc_code) (rate(grpc_server_handled_total{grpc_type=\"unary\",grpc_code!=\"OK\",$etcd}[$__rate_interval]))",
-                    "{{grpc_method}} {{grpc_code}}",
+                    "sum by (namespace, etcd_cluster, grpc_method, grpc_code) (rate(grpc_server_handled_total{grpc_type=\"unary\",grpc_code!=\"OK\",$etcd}[$__rate_interval]))",
+                    "{{namespace}}/{{etcd_cluster}} {{grpc_method}} {{grpc_code}}",
                 )],
             ),
             lines(
                 "Writes agreed on",
                 "Per member: all lines are one when nobody lags.",
                 "ops",
-                &[("rate(etcd_server_proposals_committed_total{$etcd}[$__rate_interval])", "{{member}}")],
+                &[(
+                    "rate(etcd_server_proposals_committed_total{$etcd}[$__rate_interval])",
+                    "{{namespace}}/{{member}}",
+                )],
             ),
             lines(
                 "Writes waiting and failed",
                 "Waiting ones pile up when disks or the network are slow.",
                 "short",
                 &[
-                    ("etcd_server_proposals_pending{$etcd}", "{{member}} waiting"),
+                    ("etcd_server_proposals_pending{$etcd}", "{{namespace}}/{{member}} waiting"),
                     (
                         "increase(etcd_server_proposals_failed_total{$etcd}[$__rate_interval])",
-                        "{{member}} failed",
+                        "{{namespace}}/{{member}} failed",
                     ),
                 ],
             ),
@@ -148,15 +166,18 @@ const SECTIONS: &[Section] = &[
                 "Changes of the leader",
                 "A few a day, upgrades aside.",
                 "short",
-                &[("increase(etcd_server_leader_changes_seen_total{$etcd}[$__rate_interval])", "{{member}}")],
+                &[(
+                    "increase(etcd_server_leader_changes_seen_total{$etcd}[$__rate_interval])",
+                    "{{namespace}}/{{member}}",
+                )],
             ),
             lines(
                 "Open watches",
                 "Clients that wait for changes.",
                 "short",
                 &[
-                    ("etcd_debugging_mvcc_watcher_total{$etcd}", "{{member}}"),
-                    ("etcd_debugging_mvcc_slow_watcher_total{$etcd}", "{{member}} slow"),
+                    ("etcd_debugging_mvcc_watcher_total{$etcd}", "{{namespace}}/{{member}}"),
+                    ("etcd_debugging_mvcc_slow_watcher_total{$etcd}", "{{namespace}}/{{member}} slow"),
                 ],
             ),
         ],
@@ -169,8 +190,8 @@ const SECTIONS: &[Section] = &[
                 "10 ms is good; above 500 ms leaders get lost.",
                 "s",
                 &[(
-                    "histogram_quantile(0.99, sum by (member, le) (rate(etcd_disk_wal_fsync_duration_seconds_bucket{$etcd}[$__rate_interval])))",
-                    "{{member}}",
+                    "histogram_quantile(0.99, sum by (namespace, member, le) (rate(etcd_disk_wal_fsync_duration_seconds_bucket{$etcd}[$__rate_interval])))",
+                    "{{namespace}}/{{member}}",
                 )],
             ),
             lines(
@@ -178,8 +199,8 @@ const SECTIONS: &[Section] = &[
                 "25 ms is good.",
                 "s",
                 &[(
-                    "histogram_quantile(0.99, sum by (member, le) (rate(etcd_disk_backend_commit_duration_seconds_bucket{$etcd}[$__rate_interval])))",
-                    "{{member}}",
+                    "histogram_quantile(0.99, sum by (namespace, member, le) (rate(etcd_disk_backend_commit_duration_seconds_bucket{$etcd}[$__rate_interval])))",
+                    "{{namespace}}/{{member}}",
                 )],
             ),
             lines(
@@ -187,8 +208,8 @@ const SECTIONS: &[Section] = &[
                 "Well below the heartbeat interval, 100 ms unless set.",
                 "s",
                 &[(
-                    "histogram_quantile(0.99, sum by (member, le) (rate(etcd_network_peer_round_trip_time_seconds_bucket{$etcd}[$__rate_interval])))",
-                    "{{member}}",
+                    "histogram_quantile(0.99, sum by (namespace, member, le) (rate(etcd_network_peer_round_trip_time_seconds_bucket{$etcd}[$__rate_interval])))",
+                    "{{namespace}}/{{member}}",
                 )],
             ),
             lines(
@@ -198,11 +219,11 @@ const SECTIONS: &[Section] = &[
                 &[
                     (
                         "rate(etcd_network_client_grpc_received_bytes_total{$etcd}[$__rate_interval])",
-                        "{{member}} received",
+                        "{{namespace}}/{{member}} received",
                     ),
                     (
                         "-rate(etcd_network_client_grpc_sent_bytes_total{$etcd}[$__rate_interval])",
-                        "{{member}} sent",
+                        "{{namespace}}/{{member}} sent",
                     ),
                 ],
             ),
@@ -216,11 +237,11 @@ const SECTIONS: &[Section] = &[
                 "The file, and how much of it is in use: a defragmentation gives the difference back.",
                 "bytes",
                 &[
-                    ("etcd_mvcc_db_total_size_in_bytes{$etcd}", "{{member}}"),
-                    ("etcd_mvcc_db_total_size_in_use_in_bytes{$etcd}", "{{member}} in use"),
+                    ("etcd_mvcc_db_total_size_in_bytes{$etcd}", "{{namespace}}/{{member}}"),
+                    ("etcd_mvcc_db_total_size_in_use_in_bytes{$etcd}", "{{namespace}}/{{member}} in use"),
                     (
-                        "min by (etcd_cluster) (etcd_server_quota_backend_bytes{$etcd})",
-                        "{{etcd_cluster}} quota",
+                        "min by (namespace, etcd_cluster) (etcd_server_quota_backend_bytes{$etcd})",
+                        "{{namespace}}/{{etcd_cluster}} quota",
                     ),
                 ],
             ),
@@ -228,19 +249,19 @@ const SECTIONS: &[Section] = &[
                 "Keys",
                 "Old revisions aside.",
                 "short",
-                &[("etcd_debugging_mvcc_keys_total{$etcd}", "{{member}}")],
+                &[("etcd_debugging_mvcc_keys_total{$etcd}", "{{namespace}}/{{member}}")],
             ),
             lines(
                 "Memory",
                 "Grows with the database, the keys and the watches.",
                 "bytes",
-                &[("process_resident_memory_bytes{$etcd}", "{{member}}")],
+                &[("process_resident_memory_bytes{$etcd}", "{{namespace}}/{{member}}")],
             ),
             lines(
                 "CPU",
                 "In cores.",
                 "short",
-                &[("rate(process_cpu_seconds_total{$etcd}[$__rate_interval])", "{{member}}")],
+                &[("rate(process_cpu_seconds_total{$etcd}[$__rate_interval])", "{{namespace}}/{{member}}")],
             ),
         ],
     },
@@ -356,10 +377,16 @@ fn variable(name: &str, label: &str, among: &str) -> Value {
 }
 
 #[cfg(test)]
+fn queries() -> impl Iterator<Item = (&'static str, &'static str)> {
+    SECTIONS.iter().flat_map(|section| section.panels).flat_map(|panel| panel.queries).copied()
+}
+
+#[cfg(test)]
 pub(super) fn expressions() -> impl Iterator<Item = &'static str> {
-    SECTIONS
-        .iter()
-        .flat_map(|section| section.panels)
-        .flat_map(|panel| panel.queries)
-        .map(|(expression, _)| *expression)
+    queries().map(|(expression, _)| expression)
+}
+
+#[cfg(test)]
+pub(super) fn legends() -> impl Iterator<Item = &'static str> {
+    queries().map(|(_, legend)| legend)
 }

@@ -90,6 +90,40 @@ fn every_expression_asks_for_metrics_that_etcd_or_the_operator_serves_and_only_o
     }
 }
 
+/// The labels that each aggregation keeps.
+fn groups(expression: &Expr, into: &mut Vec<Vec<String>>) {
+    match expression {
+        Expr::Number(_) | Expr::Text(_) | Expr::Selector(_) | Expr::Range(_) => {}
+        Expr::Subquery(of) => groups(&of.expr, into),
+        Expr::Aggregation(of) => {
+            assert!(!of.without);
+            into.push(of.labels.clone());
+            groups(&of.expr, into);
+        }
+        Expr::Binary(of) => [&of.left, &of.right].into_iter().for_each(|side| groups(side, into)),
+        Expr::Call(call) => call.arguments.iter().for_each(|argument| groups(argument, into)),
+        Expr::Paren(of) | Expr::Signed(_, of) => groups(of, into),
+    }
+}
+
+#[test]
+fn clusters_of_one_name_in_two_namespaces_stay_two() {
+    for expression in ALERTS.iter().map(|alert| alert.expression).chain(dashboard::expressions()) {
+        let mut kept = Vec::new();
+        let text = Of::Every.apply(expression).replace("$__rate_interval", "5m");
+        groups(&promql::parse(&text, &Options::default()).unwrap(), &mut kept);
+        for labels in kept {
+            let whose = ["name", "etcd_cluster", "member", "cluster"];
+            let both = labels.iter().any(|label| label == "namespace")
+                && labels.iter().any(|label| whose.contains(&label.as_str()));
+            assert!(both, "{expression}: by {labels:?}");
+        }
+    }
+    for legend in dashboard::legends() {
+        assert!(legend.starts_with("{{namespace}}/"), "{legend}");
+    }
+}
+
 #[test]
 fn nothing_is_left_to_fill_in_but_what_grafana_does() {
     let all = rules(Of::Every).to_string();

@@ -61,9 +61,10 @@ pub(super) async fn ask(
         .filter(|answer| answer.membership.is_some())
         .max_by_key(|answer| (answer.status.raft_term, answer.status.leader == Some(answer.status.member)));
     let alarms = match teller {
-        Some(teller) => teller.reached.endpoint.alarms().await.unwrap_or_default(),
-        None => Vec::new(),
+        Some(teller) => teller.reached.endpoint.alarms().await.ok(),
+        None => None,
     };
+    let alarms = alarms.map(|raised| raised.into_iter().map(alarm).collect());
     let members = teller.and_then(|teller| teller.membership.as_ref()).map(listed);
     let endpoints = answers
         .iter()
@@ -73,7 +74,7 @@ pub(super) async fn ask(
         let answer = answer.map(|answer| endpoint(answer, now));
         (serial, answer.map_err(|error| Unreachable(error.to_string())))
     });
-    let etcd = Etcd { endpoints: said.collect(), members, alarms: alarms.into_iter().map(alarm).collect() };
+    let etcd = Etcd { endpoints: said.collect(), members, alarms };
     Asked { etcd, endpoints }
 }
 

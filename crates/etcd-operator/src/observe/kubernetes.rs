@@ -132,6 +132,7 @@ fn pod(places: &impl Places, pod: &Glimpse<MemberPod>) -> etcd_core::Pod {
         deleting: seen.deleting,
         ready: seen.ready,
         running: seen.running,
+        started: seen.started,
         created: seen.created,
         waiting: seen.waiting,
         unschedulable: seen.unschedulable,
@@ -173,6 +174,7 @@ fn claim(places: &impl Places, claim: &PersistentVolumeClaim, now: Timestamp) ->
             .and_then(|spec| spec.storage_class_name.as_deref())
             .is_some_and(|it| places.class_grows(it)),
         resizing: claim.status.as_ref().and_then(resizing),
+        tls: said(names::TLS).and_then(|said| said.parse().ok()),
         started: said(names::STARTED).and_then(|version| version.parse().ok()),
         node: place.map(|name| node(places, name)),
     }

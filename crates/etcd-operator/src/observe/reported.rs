@@ -34,7 +34,7 @@ pub(super) fn etcd(cluster: &EtcdCluster) -> Etcd {
     });
     let readable =
         status.conditions.iter().flatten().any(|it| it.type_ == "Available" && it.status == "True");
-    Etcd { endpoints, members: readable.then(|| listed.collect()), alarms: Vec::new() }
+    Etcd { endpoints, members: readable.then(|| listed.collect()), alarms: None }
 }
 
 struct Known<'a> {

@@ -69,15 +69,20 @@ async fn one_member_alone_serves() {
 }
 
 #[tokio::test]
-async fn five_and_seven_members_serve() {
+async fn every_size_serves_with_tls_and_without() {
     if !in_campaign() {
         return;
     }
     scenario(async |world| {
-        for (name, size) in [("five", 5), ("seven", 7)] {
+        let sizes = [("five", 5, "SelfManaged"), ("seven", 7, "SelfManaged"), ("one-plain", 1, "Off")];
+        for (name, size, tls) in
+            sizes.into_iter().chain([("five-plain", 5, "Off"), ("seven-plain", 7, "Off")])
+        {
             let began = Instant::now();
             let cluster = world.cluster(name);
-            cluster.create(spec(size, "3.6.16")).await;
+            let mut wished = spec(size, "3.6.16");
+            wished["tls"] = serde_json::json!({"mode": tls});
+            cluster.create(wished).await;
             cluster.is_well(size, "3.6.16", LONG).await;
             println!("    {size} members serve after {:.1} s", began.elapsed().as_secs_f32());
             cluster.load().await.stop(name).await.nothing_failed();

@@ -94,17 +94,15 @@ async fn a_protected_cluster_goes_on_until_protection_ends() {
         cluster.is_well(1, "3.6.16", PATIENCE).await;
         let load = cluster.load().await;
         let before = cluster.incarnations().await;
-        cluster.delete().await;
-        cluster
-            .until("says what to do", PATIENCE, |object, status| {
-                object.metadata.deletion_timestamp.is_some()
-                    && status.message.as_ref().is_some_and(|it| it.contains("protection"))
-            })
-            .await;
+        for cascade in ["background", "foreground"] {
+            let refused = world.kubectl(&format!("delete etcd db --cascade={cascade}")).await.unwrap_err();
+            assert!(refused.contains("spec.deletionPolicy.protection"), "{refused}");
+        }
         load.grows(50).await;
         assert_eq!(cluster.incarnations().await, before);
         load.stop("deletion, protected").await.nothing_failed();
         cluster.patch(json!({"deletionPolicy": {"protection": false}})).await;
+        cluster.delete().await;
         cluster.is_gone().await;
     })
     .await;

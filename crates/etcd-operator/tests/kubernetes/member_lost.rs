@@ -158,6 +158,31 @@ async fn another_clusters_data_does_not_come_in() {
     .await;
 }
 
+/// A copy of the leader's volume, say: etcd takes its ID from its log, and two processes are one member.
+#[tokio::test]
+async fn another_members_data_does_not_come_in() {
+    scenario(async |world| {
+        let cluster = world.cluster("db");
+        cluster.run(3, "3.6.16").await;
+        let (pod, of) = (cluster.follower().await, cluster.leader().await);
+        let mut place = cluster.place().await.unwrap();
+        place.labels = format!("{},etcd.capstan.dev/member!={}", place.labels, member_of(&pod));
+        let load = Load::on(world, place).await;
+        damage::foreign(&cluster, &pod, &cluster, &of).await;
+        let told = format!("{} has the data of {}", member_of(&pod), member_of(&of));
+        cluster
+            .until("says whose data it has", PATIENCE, |_, status| {
+                status.message.as_ref().is_some_and(|it| it.contains(&told))
+            })
+            .await;
+        is_replaced(&cluster, &pod, LONG).await;
+        assert!(cluster.claim_names().await.contains(&member_of(&pod)), "its volume stays for a look");
+        load.stop("another member's data").await;
+        cluster.members_agree().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_member_that_crashes_again_and_again_is_replaced() {
     scenario(async |world| {

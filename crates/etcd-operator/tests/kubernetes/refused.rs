@@ -1,5 +1,6 @@
 //! What cannot be done is refused, with the reason and what to do instead; and nothing is touched.
 
+use k8s_openapi::{api::core::v1::PersistentVolumeClaim, apimachinery::pkg::api::resource::Quantity};
 use serde_json::{Value, json};
 
 use crate::{
@@ -7,6 +8,11 @@ use crate::{
     patience::{LONG, PATIENCE},
     world::scenario,
 };
+
+/// How large a volume a claim asks for.
+fn asked(claim: &PersistentVolumeClaim) -> Option<Quantity> {
+    claim.spec.as_ref()?.resources.as_ref()?.requests.as_ref()?.get("storage").cloned()
+}
 
 /// Asks for something, and reads why not.
 async fn refused(cluster: &Cluster<'_>, wish: Value, words: &[&str]) {
@@ -65,11 +71,32 @@ async fn what_the_schema_can_refuse_is_refused_at_the_door() {
             (json!({"version": "latest"}), "such as 3.6.16"),
             (json!({"tls": {"mode": "Off"}}), "cannot change"),
             (json!({"storage": {"medium": "Memory"}}), "cannot change"),
+            (json!({"storage": {"size": "large"}}), "spec.storage.size"),
+            (json!({"etcd": {"heartbeatIntervalMilliseconds": 300}}), "five times"),
+            (
+                json!({"etcd": {"corruptionChecks": {"periodic": "4 hours"}}}),
+                "spec.etcd.corruptionChecks.periodic",
+            ),
+            (
+                json!({"etcd": {"autoCompaction": {"mode": "Revision", "retention": "1h"}}}),
+                "spec.etcd.autoCompaction",
+            ),
+            (json!({"remediation": {"keepOldVolume": "30d"}}), "spec.remediation.keepOldVolume"),
+            (json!({"bootstrap": {"existingVolumes": "Ignore"}}), "spec.bootstrap"),
         ] {
             let said = cluster.try_patch(wish.clone()).await.map(|_| ()).unwrap_err();
             assert!(said.contains(words), "{wish}: {said}");
         }
-        refused(&cluster, json!({"etcd": {"extraArgs": {"data-dir": "/tmp"}}}), &["data-dir"]).await;
+        let claims = cluster.claims().await.iter().map(asked).collect::<Vec<_>>();
+        refused(&cluster, json!({"storage": {"size": "32Mi"}}), &["spec.storage.size", "members keep 256Mi"])
+            .await;
+        cluster.patch(json!({"storage": {"size": "256Mi"}})).await;
+        let wish = json!({"etcd": {"extraArgs": {"data-dir": "/tmp"}, "snapshotCount": 5000}});
+        refused(&cluster, wish, &["data-dir", "What was set before stays"]).await;
+        cluster.is_well(1, "3.6.16", PATIENCE).await;
+        assert_eq!(cluster.claims().await.iter().map(asked).collect::<Vec<_>>(), claims);
+        let told = world.events_about("EtcdCluster", "db").await;
+        assert!(told.iter().any(|it| it.contains("Refused")), "{told:?}");
     })
     .await;
 }

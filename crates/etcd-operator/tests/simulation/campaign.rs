@@ -5,7 +5,9 @@
 
 use simulation::{Extent, Injected, Run};
 
-use crate::stories::{BAD_UPGRADE, DOWNGRADE, LOSSES, RECREATED, REPLACED, SCALING, Story, UPGRADE};
+use crate::stories::{
+    BACKED_UP, BAD_UPGRADE, DOWNGRADE, LOSSES, RECREATED, REPLACED, ROOM, SCALING, Story, TO_3_7, UPGRADE,
+};
 
 /// How many runs of each story are in the sample.
 const SAMPLE: usize = 3;
@@ -52,6 +54,21 @@ fn losses_end_as_without_faults() {
 #[test]
 fn an_upgrade_ends_as_without_faults() {
     demand_nothing(&UPGRADE);
+}
+
+#[test]
+fn an_upgrade_to_3_7_ends_as_without_faults() {
+    demand_nothing(&TO_3_7);
+}
+
+#[test]
+fn an_upgrade_behind_a_backup_ends_as_without_faults() {
+    demand_nothing(&BACKED_UP);
+}
+
+#[test]
+fn more_room_ends_as_without_faults() {
+    demand_nothing(&ROOM);
 }
 
 #[test]

@@ -4,7 +4,9 @@ use kit::access;
 use simulation::{Run, asked};
 
 use crate::{
-    stories::{ALL, BAD_UPGRADE, DOWNGRADE, GIVEN, LOSSES, RECREATED, REPLACED, SCALING, Story, UPGRADE},
+    stories::{
+        ALL, BAD_UPGRADE, DOWNGRADE, GIVEN, LOSSES, RECREATED, REPLACED, SCALING, Story, TO_3_7, UPGRADE,
+    },
     world::{CLUSTER, declared, healthy, left},
 };
 
@@ -53,7 +55,15 @@ fn a_version_goes_down_by_one_minor_when_asked_to() {
     let run = DOWNGRADE.reference();
     healthy(run);
     assert_eq!(left(run, CLUSTER, "/status/version/current"), "3.5.35");
-    assert_eq!(run.etcd, ["db-1 Voter"], "{}", told(run));
+    assert_eq!(run.etcd, ["db-1 Voter, db-2 Voter, db-3 Voter"], "{}", told(run));
+}
+
+#[test]
+fn a_version_goes_up_to_3_7_after_every_member_took_a_snapshot() {
+    let run = TO_3_7.reference();
+    healthy(run);
+    assert_eq!(left(run, CLUSTER, "/status/version/current"), "3.7.3");
+    assert_eq!(run.etcd, ["db-1 Voter, db-2 Voter, db-3 Voter"], "{}", told(run));
 }
 
 #[test]

@@ -44,4 +44,5 @@ mod restores;
 mod rivals;
 mod stale;
 mod stories;
+mod surroundings;
 mod world;

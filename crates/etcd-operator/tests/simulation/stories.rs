@@ -17,6 +17,7 @@ pub(crate) struct Story {
 pub(crate) static SCALING: Story = Story::new("scaling", scaling);
 pub(crate) static LOSSES: Story = Story::new("losses", losses);
 pub(crate) static UPGRADE: Story = Story::new("upgrade", upgrade);
+pub(crate) static TO_3_7: Story = Story::new("to-3.7", to_3_7);
 pub(crate) static BAD_UPGRADE: Story = Story::new("bad-upgrade", bad_upgrade);
 pub(crate) static DOWNGRADE: Story = Story::new("downgrade", downgrade);
 pub(crate) static RECREATED: Story = Story::new("recreated", recreated);
@@ -27,10 +28,11 @@ pub(crate) static GIVEN: Story = Story::new("given", given);
 pub(crate) static ROOM: Story = Story::new("room", room);
 pub(crate) static BACKED_UP: Story = Story::new("backed-up", backed_up);
 
-pub(crate) static ALL: [&Story; 15] = [
+pub(crate) static ALL: [&Story; 16] = [
     &SCALING,
     &LOSSES,
     &UPGRADE,
+    &TO_3_7,
     &BAD_UPGRADE,
     &DOWNGRADE,
     &RECREATED,
@@ -127,6 +129,14 @@ fn upgrade() -> Scenario {
         .step("change a setting", |client| edit(client, json!({"etcd": {"snapshotCount": 5000}})))
 }
 
+/// Every member takes a snapshot first, by a downgrade that is enabled and cancelled.
+fn to_3_7() -> Scenario {
+    Stage::default()
+        .scenario("to-3.7")
+        .step("create three of 3.6", |client| create(client, spec(3)))
+        .step("upgrade", |client| edit(client, json!({"version": "3.7.3"})))
+}
+
 fn room() -> Scenario {
     let storage = |size: &str| json!({"size": size, "storageClassName": "fast"});
     let spec = json!({"size": 3, "version": "3.6.16", "storage": storage("8Gi")});
@@ -176,7 +186,7 @@ fn bad_upgrade() -> Scenario {
 fn downgrade() -> Scenario {
     Stage::default()
         .scenario("downgrade")
-        .step("create one of 3.6", |client| create(client, spec(1)))
+        .step("create three of 3.6", |client| create(client, spec(3)))
         .step("go down to 3.5", |client| edit(client, json!({"version": "3.5.35"})))
 }
 

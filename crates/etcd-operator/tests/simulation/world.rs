@@ -265,11 +265,20 @@ fn without_chance(place: &str, object: &mut Value) {
     without_times(object);
 }
 
+/// Times stand alone, or are words of a sentence.
 fn without_times(value: &mut Value) {
     match value {
-        Value::String(text) if text.parse::<Timestamp>().is_ok() => *text = "(time)".into(),
+        Value::String(text) if text.split(' ').any(is_time) => {
+            let words: Vec<&str> =
+                text.split(' ').map(|word| if is_time(word) { "(time)" } else { word }).collect();
+            *text = words.join(" ");
+        }
         Value::Array(list) => list.iter_mut().for_each(without_times),
         Value::Object(map) => map.values_mut().for_each(without_times),
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+fn is_time(word: &str) -> bool {
+    word.parse::<Timestamp>().is_ok()
 }
