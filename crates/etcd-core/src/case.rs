@@ -122,7 +122,8 @@ impl<'a> Case<'a> {
         let ours = self.voters().map(|seen| Voter {
             id: seen.id(),
             serves: seen.health == Health::Serving,
-            votes: matches!(seen.health, Health::Serving | Health::Starting(_)),
+            // Whose pod is ready has just answered a linearizable read, to its kubelet.
+            votes: matches!(seen.health, Health::Serving | Health::Starting(_) | Health::Unseen(_)),
             runs: seen.may_run(),
             down: matches!(seen.health, Health::Down(_) | Health::CatchingUp(_)),
             since: seen.endpoint.and_then(|endpoint| endpoint.since),
@@ -170,8 +171,8 @@ impl<'a> Case<'a> {
 
     /// May it go down now, and come back from its pod's template?
     pub(crate) fn may_go_down(&self, seen: &Seen<'_>) -> Result<Permit, Hindrance> {
-        self.may_lose_pod(seen)?;
-        quorum::may_go_down(seen.id(), &self.voters, self.exactly)
+        let permit = quorum::may_go_down(seen.id(), &self.voters, self.exactly)?;
+        self.may_lose_pod(seen).map(|()| permit)
     }
 
     /// The right to make somebody anew who is down, because the user corrects what it is made from: at once, unless it may be the vote
@@ -375,7 +376,7 @@ fn strays(
 }
 
 /// Whose data it has that answers so, where it should be the one that is listed.
-fn foreign(endpoint: &Endpoint, listed: Option<&Listed>, identity: &Identity) -> Option<Foreign> {
+pub(crate) fn foreign(endpoint: &Endpoint, listed: Option<&Listed>, identity: &Identity) -> Option<Foreign> {
     if !identity.accepts(endpoint.cluster_id) {
         return Some(Foreign::OfCluster(endpoint.cluster_id));
     }

@@ -5,7 +5,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{ClaimPhase, ClaimState, Exit, NodeState, Picture, Pod, case::Seen, identity::Identity};
+use crate::{
+    ClaimPhase, ClaimState, Exit, NodeState, Picture, Pod,
+    case::{self, Seen},
+    identity::Identity,
+};
 
 /// Why a member is down.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,10 +109,9 @@ pub(crate) fn of(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Cau
     let exit = pod.and_then(|pod| pod.last_exit.as_ref().filter(|exit| matters(exit, pod, seen.since)));
     let facts = Facts { seen, identity, pod, exit, started: seen.has_started(), in_memory };
     if let Some(Ok(endpoint)) = picture.etcd.endpoints.get(&seen.serial)
-        && !identity.accepts(endpoint.cluster_id)
+        && let Some(foreign) = case::foreign(endpoint, seen.listed, identity)
     {
-        let what = format!("has the data of another cluster, {}", endpoint.cluster_id);
-        return Cause { what, remedy: Remedy::ReplaceNow };
+        return Cause { what: foreign.to_string(), remedy: Remedy::ReplaceNow };
     }
     let found =
         CAUSES.iter().find_map(|row| (row.fits)(&facts).map(|what| Cause { what, remedy: row.remedy }));

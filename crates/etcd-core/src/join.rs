@@ -76,13 +76,13 @@ pub(crate) fn wait(case: &Case<'_>) -> Verdict {
 
 /// Fewer voters than wanted: one more.
 pub(crate) fn grow(case: &Case<'_>) -> Verdict {
-    let voters = case.voters.0.len();
-    if voters >= case.wanted.size || !case.strangers.is_empty() {
+    let (ours, voters) = (case.voters().count(), case.voters.0.len());
+    if ours >= case.wanted.size {
         return Verdict::Pass;
     }
     let serial = next_serial(case);
     let deed = deed(case, ADDING).about(serial);
-    let deed = deed.saying(format!("{voters} of {} members vote", case.wanted.size));
+    let deed = deed.saying(format!("{ours} of {} members vote", case.wanted.size));
     // With the new one, those who serve must be a quorum; etcd refuses it otherwise.
     if case.voters.serving() + 1 < quorum(voters + 1) {
         let why = "too few members serve to add another one";
@@ -130,7 +130,8 @@ fn next_serial(case: &Case<'_>) -> Serial {
 /// both have it. A status that was lost says nothing about it.
 fn never_told(case: &Case<'_>) -> Option<Serial> {
     let told = u64::try_from(case.picture.status.latest_serial?).ok()?;
-    Some(Serial(told + 1))
+    let latched = Serial(case.picture.latch.as_ref()?.latest_serial);
+    (latched.0 == told + 1 && !case.picture.earlier.contains_key(&latched)).then_some(latched)
 }
 
 fn deed(case: &Case<'_>, doing: &'static str) -> Deed {

@@ -54,7 +54,7 @@ pub(crate) fn leftovers(case: &Case<'_>) -> Verdict {
 /// A learner that nobody needs any more. Removing it never costs anything.
 pub(crate) fn unwanted_learner(case: &Case<'_>) -> Verdict {
     let Some(learner) = case.learner() else { return Verdict::Pass };
-    if case.voters.0.len() < case.wanted.size || !case.strangers.is_empty() {
+    if case.voters().count() < case.wanted.size {
         return Verdict::Pass;
     }
     let deed = Deed::new(OperationKind::ScaleIn, members(case.wanted.size), "Removing");
@@ -64,7 +64,7 @@ pub(crate) fn unwanted_learner(case: &Case<'_>) -> Verdict {
 /// More voters than wanted: one less.
 pub(crate) fn shrink(case: &Case<'_>) -> Verdict {
     // A member that somebody else added is theirs to remove; ours do not make room for it.
-    if case.voters.0.len() <= case.wanted.size || !case.strangers.is_empty() {
+    if case.voters().count() <= case.wanted.size {
         return Verdict::Pass;
     }
     let Some(seen) = case.voters().max_by_key(|seen| rank(case, seen)) else { return Verdict::Pass };

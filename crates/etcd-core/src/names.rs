@@ -4,6 +4,8 @@ use etcd_types::TlsMode;
 
 use crate::{Serial, Version};
 
+/// How labels and annotations of this operator begin.
+pub(crate) const OWN: &str = "etcd.capstan.dev/";
 /// What a client connects to.
 pub const CLIENT_PORT: u16 = 2379;
 /// What members connect to among each other.

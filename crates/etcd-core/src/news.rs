@@ -157,8 +157,16 @@ fn members(before: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<Event>
 }
 
 fn leader(before: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Option<Event> {
-    let (was, is) = (before.leader.as_ref()?, status.leader.as_ref()?);
-    (was != is).then(|| normal(Why::LeaderChanged, format!("{is} leads, {was} did before")))
+    let is = status.leader.as_ref()?;
+    // While one is lost, nobody leads for a moment; while a cluster is founded, nobody has led.
+    match &before.leader {
+        Some(was) => (was != is).then(|| normal(Why::LeaderChanged, format!("{is} leads, {was} did before"))),
+        None => {
+            let founding = before.operation.as_ref().is_some_and(|it| it.kind == OperationKind::Found);
+            let had = before.cluster_id.is_some() && !founding;
+            had.then(|| normal(Why::LeaderChanged, format!("{is} leads")))
+        }
+    }
 }
 
 fn normal(reason: Why, message: String) -> Event {

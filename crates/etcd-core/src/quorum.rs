@@ -26,7 +26,7 @@ pub struct Voter {
     pub id: MemberId,
     /// Whether it serves linearizable reads, and its pod is ready and stays.
     pub serves: bool,
-    /// Whether it answers linearizable reads, ready or not: then it votes.
+    /// Whether it answers linearizable reads, ours or its kubelet's: then it votes.
     pub votes: bool,
     /// Whether its process may run: then it may vote, though it does not answer us.
     pub runs: bool,
@@ -83,10 +83,8 @@ pub enum Hindrance {
         needed: usize,
     },
     /// Its data is in memory, and too few others have it.
-    #[error(
-        "its data is in memory (spec.storage.medium), and would be lost with its pod: set spec.size to 3 or more first"
-    )]
-    LosesData,
+    #[error("its data is in memory (spec.storage.medium) and would be lost with its pod; {0}")]
+    LosesData(Remedy),
     /// Somebody has just come back.
     #[error("member {last} is back, and settles for {}", seconds(SETTLE))]
     TooSoonAfter {
@@ -95,6 +93,17 @@ pub enum Hindrance {
         /// How long to wait.
         wait: Duration,
     },
+}
+
+/// What helps where data would be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Remedy {
+    /// There never are enough others.
+    #[error("set spec.size to 3 or more first")]
+    Grow,
+    /// There will be.
+    #[error("too few others have it now")]
+    Wait,
 }
 
 impl Voters {
@@ -184,7 +193,11 @@ pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<
 pub fn may_forget(member: MemberId, voters: &Voters) -> Result<(), Hindrance> {
     let others = voters.0.iter().filter(|voter| voter.id != member);
     let enough = others.filter(|voter| voter.votes).count() >= quorum(voters.0.len());
-    if enough { Ok(()) } else { Err(Hindrance::LosesData) }
+    match voters.0.len() {
+        _ if enough => Ok(()),
+        0..3 => Err(Hindrance::LosesData(Remedy::Grow)),
+        _ => Err(Hindrance::LosesData(Remedy::Wait)),
+    }
 }
 
 /// The right to restart somebody who is certain not to serve.

@@ -10,8 +10,8 @@ use crate::{
     case::{Case, Foreign, Health, Seen},
     cause::{Cause, Remedy},
     identity, leave,
-    quorum::may_leave,
-    rule::{Deed, Verdict, on_record},
+    quorum::{Hindrance, may_leave},
+    rule::{Deed, LOOK, Verdict, on_record},
     text::seconds,
 };
 
@@ -105,7 +105,13 @@ fn is_outdated(case: &Case<'_>, seen: &Seen<'_>) -> bool {
 
 fn restart(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
     let Some(pod) = seen.objects.pod.as_ref().filter(|pod| !pod.deleting) else { return Verdict::Pass };
-    let Ok(permit) = case.may_go_down(seen) else { return Verdict::Pass };
+    let permit = match case.may_go_down(seen) {
+        Ok(permit) => permit,
+        Err(hindrance) => {
+            let why = format!("{} waits: {}", case.name(seen.serial), case.explain(&hindrance));
+            return Verdict::Later(LOOK, why);
+        }
+    };
     let deed = Deed::new(OperationKind::Restart, case.name(seen.serial), "Restarting").about(seen.serial);
     let (serial, pod_uid, why) = (seen.serial, pod.uid.clone(), format!("it {}", cause.what));
     Verdict::Do(deed.saying(why.clone()).step(Step::RestartPod { serial, pod_uid, permit, why }))
@@ -173,8 +179,15 @@ pub(crate) fn stray(case: &Case<'_>) -> Verdict {
     let cause = Cause { what: case.explain(foreign), remedy: Remedy::ReplaceNow };
     match foreign {
         Foreign::OfCluster(_) => replace(case, seen, &cause),
-        // A name that leads to another member's address for a moment gives the same answer.
-        Foreign::OfMember(_) => after(case, seen, CERTAIN, &cause, replace),
+        // The name of a new pod that leads to another member's address for a moment gives the same answer.
+        Foreign::OfMember(_) => {
+            let born = seen.objects.pod.as_ref().and_then(|pod| pod.created);
+            let young = born.and_then(|born| CERTAIN.checked_sub(since(born, case.now)));
+            match young.filter(|left| !left.is_zero()) {
+                Some(left) => Verdict::Later(left, format!("{} {}", case.name(*serial), cause.what)),
+                None => after(case, seen, CERTAIN, &cause, replace),
+            }
+        }
     }
 }
 
@@ -199,7 +212,12 @@ pub(crate) fn outlook(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
                     let most = rules.max_per_hour;
                     format!("; it is not replaced yet: spec.remediation.maxReplacementsPerHour is {most}")
                 }
-                Remedy::Restart => format!("; it is restarted after {}", seconds(rules.restart_after)),
+                Remedy::Restart => match case.may_go_down(seen) {
+                    Err(hindrance @ Hindrance::StillVotes { .. }) => {
+                        format!("; it is not restarted: {}", case.explain(&hindrance))
+                    }
+                    _ => format!("; it is restarted after {}", seconds(rules.restart_after)),
+                },
                 Remedy::Replace => format!("; it is replaced after {}", seconds(rules.replace_after)),
                 Remedy::ReplaceNow => "; it is replaced".to_owned(),
             };

@@ -12,7 +12,7 @@ use crate::{
     case::{Case, Health, Seen},
     cause::Remedy,
     identity, leave,
-    quorum::Hindrance,
+    quorum::{self, Hindrance},
     rule::{Deed, LOOK, Verdict, on_record},
     text::members,
     version::{self, Minor, Way},
@@ -383,7 +383,8 @@ fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> D
         Hindrance::WouldLoseQuorum { .. } | Hindrance::AnotherIsDown(_) | Hindrance::StillVotes { .. } => {
             LOOK
         }
-        Hindrance::LosesData => return deed.saying(why).stuck(Why::WaitingForUser),
+        Hindrance::LosesData(quorum::Remedy::Wait) => LOOK,
+        Hindrance::LosesData(quorum::Remedy::Grow) => return deed.saying(why).stuck(Why::WaitingForUser),
     };
     match failed(case) {
         // It may stay so for days: a pod, a connection or the user will tell.

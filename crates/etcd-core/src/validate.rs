@@ -10,7 +10,7 @@ use etcd_types::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use crate::{
-    Claim, Refusal, Start, Template, Version, flags,
+    Claim, Refusal, Start, Template, Version, flags, names,
     text::{bytes, duration, members},
     version::{self, Minor, Way},
     volumes,
@@ -126,7 +126,8 @@ pub fn judge(spec: &EtcdClusterSpec, running: &Running<'_>) -> Judged {
     let mut settings_refused = false;
     let mut refuse_setting = |field, why: String| {
         settings_refused = true;
-        refuse(field, if running.begun { format!("{why}. What was set before stays") } else { why });
+        let stays = if running.templates.is_empty() { "" } else { ". What was set before stays" };
+        refuse(field, format!("{why}{stays}"));
     };
     let settings = settings(spec, version.map(|(version, _)| version), running, &mut refuse_setting);
     let quota = quota(spec, &storage, running, &mut refuse_setting);
@@ -350,11 +351,10 @@ fn pod(
         let why = format!("{}: etcd would read it as a flag. Set spec.etcd instead", wrong.name);
         wrongs.push(("spec.pod.env", why));
     }
-    let owned = |key: &String| key.starts_with("etcd.capstan.dev/") || key.starts_with("app.kubernetes.io/");
-    if let Some(wrong) = pod.labels.keys().find(|key| owned(key)) {
+    if let Some(wrong) = pod.labels.keys().find(|key| is_owned(key)) {
         wrongs.push(("spec.pod.labels", format!("{wrong} is the operator's. Remove it")));
     }
-    if let Some(wrong) = pod.annotations.keys().find(|key| key.starts_with("etcd.capstan.dev/")) {
+    if let Some(wrong) = pod.annotations.keys().find(|key| key.starts_with(names::OWN)) {
         wrongs.push(("spec.pod.annotations", format!("{wrong} is the operator's. Remove it")));
     }
     let quantities = pod.resources.iter().flat_map(|all| all.limits.iter().chain(&all.requests)).flatten();
@@ -364,8 +364,31 @@ fn pod(
     }
     let kept = running.template().filter(|_| !wrongs.is_empty());
     let stays = if kept.is_some() { ". What was set before stays" } else { "" };
+    let whole = wrongs.is_empty();
     wrongs.into_iter().for_each(|(field, why)| refuse(field, format!("{why}{stays}")));
-    kept.map_or_else(|| pod.clone(), |kept| kept.pod.clone())
+    match kept {
+        Some(kept) => kept.pod.clone(),
+        None if whole => pod.clone(),
+        None => allowed(pod),
+    }
+}
+
+/// What is left of it without what is refused: where volumes are taken back there is nobody yet whose pod could stay as it is.
+fn allowed(asked: &PodOptions) -> PodOptions {
+    let mut pod = asked.clone();
+    pod.env.retain(|variable| !variable.name.starts_with("ETCD_"));
+    pod.labels.retain(|key, _| !is_owned(key));
+    pod.annotations.retain(|key, _| !key.starts_with(names::OWN));
+    let quantities = pod.resources.iter().flat_map(|all| all.limits.iter().chain(&all.requests)).flatten();
+    if quantities.clone().any(|(_, value)| !is_quantity(&value.0)) {
+        pod.resources = None;
+    }
+    pod
+}
+
+/// Labels that the operator gives.
+fn is_owned(label: &str) -> bool {
+    label.starts_with(names::OWN) || label.starts_with("app.kubernetes.io/")
 }
 
 /// A number that is not negative, with an optional suffix of letters.

@@ -207,7 +207,14 @@ impl Certificates {
              unset spec.paused. Then all members start together, with a new CA",
             names::CLUSTER
         );
+        let labels = names::labels(cluster);
+        let labels =
+            labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
         match &self.authority {
+            None if self.hidden && trust == Trust::Members => Some(format!(
+                "Secret {ca} is there and does not say that it is ours: if it holds the CA that the members trust, remove its owner if it \
+                 has one, and kubectl label secret {ca} -n {namespace} --overwrite {labels}"
+            )),
             None if !self.are_all_gone() => Some(format!(
                 "Secret {ca} is gone: certificates cannot be renewed. Put it back from a backup. {anew}"
             )),
@@ -240,7 +247,7 @@ impl Certificates {
                 Task::LookForAuthority => {
                     let secret = build::secret(cluster, names::ca(&self.names.cluster), BTreeMap::new());
                     if let Some(found) = found::get(cx, &secret).await? {
-                        return Err(found::instead(cx, &secret, &found).await);
+                        found::label_if_ours(cx, &secret, &found).await?;
                     }
                 }
                 Task::TakeBack(name) => {

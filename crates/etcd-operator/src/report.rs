@@ -60,7 +60,8 @@ pub(crate) async fn report(
             Outcome::wait("what could not be done", after)
         }
         (Acted::Done | Acted::Paused, _) => match &plan.wake {
-            Some((after, what)) => Outcome::wait(what.clone(), *after),
+            // What happens inside of etcd is looked at all the same, however far away that is.
+            Some((after, what)) => Outcome::wait(what.clone(), LOOK.min(*after)),
             None => Outcome::wait("a look at the members", LOOK),
         },
         (acted @ Acted::Failed(_), _) => acted.outcome(),

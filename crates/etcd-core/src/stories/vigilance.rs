@@ -38,7 +38,7 @@ fn data_in_memory_is_not_thrown_away_for_a_setting() {
     model.edit(|spec| spec.etcd.snapshot_count = Some(5000));
     expect![[r#"
         Configure 0ecbbb0c4a
-        WaitingForUser: db-1 waits: its data is in memory (spec.storage.medium), and would be lost with its pod: set spec.size to 3 or more first"#]].assert_eq(&model.story());
+        WaitingForUser: db-1 waits: its data is in memory (spec.storage.medium) and would be lost with its pod; set spec.size to 3 or more first"#]].assert_eq(&model.story());
     assert_eq!(model.members(), [1]);
 }
 
@@ -51,6 +51,19 @@ fn members_in_memory_are_replaced_one_by_one_by_ones_with_other_settings() {
     let story = model.story();
     assert!(story.ends_with("Healthy: 5 of 5 members serve etcd 3.6.16"), "{story}");
     assert!(model.now.duration_since("2026-11-16T03:00:00Z".parse().unwrap()).as_hours() < 1, "{story}");
+}
+
+#[test]
+fn a_roll_of_three_members_in_memory_asks_nobody() {
+    let spec = json!({"size": 3, "version": "3.6.16", "storage": {"size": "1Gi", "medium": "Memory"}});
+    let mut model = Model::new(spec);
+    assert!(model.settle());
+    model.edit(|spec| spec.etcd.snapshot_count = Some(5000));
+    let story = model.story();
+    assert!(
+        !story.contains("WaitingForUser") && story.ends_with("Healthy: 3 of 3 members serve etcd 3.6.16"),
+        "{story}"
+    );
 }
 
 /// It may be a network that is down: their data is in the pods.
@@ -112,7 +125,7 @@ fn a_refused_time_deletes_and_replaces_nothing() {
 }
 
 #[test]
-fn nobody_of_ours_makes_room_for_a_member_that_somebody_else_added() {
+fn nobody_of_ours_makes_room_for_a_member_that_somebody_else_added_and_ours_are_counted() {
     let mut model = Model::running(3, "3.6.16");
     model.reconcile();
     let mut picture = model.picture();
@@ -123,6 +136,24 @@ fn nobody_of_ours_makes_room_for_a_member_that_somebody_else_added() {
     let plan = decide(&picture, model.now);
     assert_eq!(plan.step, None);
     expect!["3 of 3 members serve etcd 3.6.16; somebody added a member bad that is not ours, at http://typo:2380: remove it with `etcdctl member remove bad`"].assert_eq(plan.status.message.as_deref().unwrap());
+}
+
+/// Nobody runs whose pod could stay as it is.
+#[test]
+fn what_is_refused_of_a_pod_does_not_come_in_with_volumes_that_are_taken_back() {
+    let mut model = Model::running(1, "3.6.16");
+    model.recreate();
+    model.edit(|spec| {
+        spec.pod.env =
+            serde_json::from_value(json!([{"name": "ETCD_FORCE_NEW_CLUSTER", "value": "true"}])).unwrap();
+        spec.pod.labels.insert("app.kubernetes.io/name".into(), "x".into());
+    });
+    let first = model.reconcile();
+    assert!(first.refusals.len() == 2, "{first}");
+    assert!(first.refusals.iter().all(|it| !it.to_string().contains("before stays")), "{first}");
+    assert!(model.settle());
+    let made = &model.boxes[&Serial(1)].stateful_set.as_ref().unwrap().1;
+    assert!(made.pod.env.is_empty() && made.pod.labels.is_empty(), "{made:?}");
 }
 
 #[test]

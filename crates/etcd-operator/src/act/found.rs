@@ -58,12 +58,19 @@ pub(crate) async fn instead<K: Kind>(cx: &Context, wanted: &K, found: &K) -> Err
     }
 }
 
+/// Puts the labels back on `found` if it is ours; anything else is left alone.
+pub(crate) async fn label_if_ours<K: Kind>(cx: &Context, wanted: &K, found: &K) -> Result<()> {
+    match whose(wanted, found) {
+        Whose::OursUnlabelled => Err(label(cx, wanted, found).await),
+        Whose::Ours | Whose::Others => Ok(()),
+    }
+}
+
 /// A claim that is not to be made, and may be there all the same.
 pub(super) async fn look_for(cx: &Context, wanted: &PersistentVolumeClaim) -> Result<()> {
     match get(cx, wanted).await? {
-        Some(found) if whose(wanted, &found) == Whose::OursUnlabelled => Err(label(cx, wanted, &found).await),
-        // What is deleted or detached is not taken back, and what is not ours is left alone.
-        _ => Ok(()),
+        Some(found) => label_if_ours(cx, wanted, &found).await,
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What etcd said when the operator asked it last, as far as the status tells.
 
-use etcd_core::{ClusterId, Endpoint, Etcd, Listed, MemberId, Serial, Unreachable};
+use etcd_core::{Alarm, AlarmKind, ClusterId, Endpoint, Etcd, Listed, MemberId, Serial, Unreachable, Why};
 use etcd_types::{EtcdCluster, EtcdClusterStatus, MemberStatus, Role};
 
 use crate::names;
@@ -34,7 +34,15 @@ pub(super) fn etcd(cluster: &EtcdCluster) -> Etcd {
     });
     let readable =
         status.conditions.iter().flatten().any(|it| it.type_ == "Available" && it.status == "True");
-    Etcd { endpoints, members: readable.then(|| listed.collect()), alarms: None }
+    let alarms = readable.then(|| alarms(status, leader.unwrap_or(MemberId(0))));
+    Etcd { endpoints, members: readable.then(|| listed.collect()), alarms }
+}
+
+/// Alarms that the conditions tell of. Who has raised them is in their sentences only.
+fn alarms(status: &EtcdClusterStatus, member: MemberId) -> Vec<Alarm> {
+    let told = |why: Why| status.conditions.iter().flatten().any(|it| it.reason == why.as_str());
+    let kinds = [(Why::Corrupt, AlarmKind::Corrupt), (Why::NoSpace, AlarmKind::NoSpace)];
+    kinds.into_iter().filter(|(why, _)| told(*why)).map(|(_, kind)| Alarm { member, kind }).collect()
 }
 
 struct Known<'a> {
@@ -110,5 +118,6 @@ mod tests {
         let mut lost = cluster;
         lost.status.as_mut().unwrap().conditions = None;
         assert_eq!(super::etcd(&lost).members, None, "no linearizable read, no list");
+        assert_eq!((etcd.alarms, super::etcd(&lost).alarms), (Some(Vec::new()), None));
     }
 }
