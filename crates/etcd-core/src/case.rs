@@ -190,9 +190,8 @@ impl<'a> Case<'a> {
 
     /// Whose data is in memory comes back without it: enough others must have it.
     fn may_lose_pod(&self, seen: &Seen<'_>) -> Result<(), Hindrance> {
-        let in_memory = seen.recorded().is_some_and(|made| made.medium == Medium::Memory);
         let had_data = self.identity.cluster_id.is_some() && (seen.has_started() || !self.has_list());
-        if in_memory && had_data { quorum::may_forget(seen.id(), &self.voters) } else { Ok(()) }
+        if seen.is_in_memory() && had_data { quorum::may_forget(seen.id(), &self.voters) } else { Ok(()) }
     }
 
     /// Who serves and can take a request about members: the leader if there is one.
@@ -302,6 +301,11 @@ impl<'a> Seen<'a> {
             Some(pod) => pod.template.clone(),
             None => self.recorded().map(Template::fingerprint),
         }
+    }
+
+    /// Whether its data is gone with its pod.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        self.recorded().is_some_and(|made| made.medium == Medium::Memory)
     }
 
     /// Whether its process may run, and vote, though nobody hears it.

@@ -103,8 +103,7 @@ const LOOP: u32 = 3;
 const RELATED: SignedDuration = SignedDuration::from_secs(60);
 
 pub(crate) fn of(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Cause {
-    let in_memory = seen.recorded().is_some_and(|template| template.medium == etcd_types::Medium::Memory)
-        || picture.spec.storage.medium == etcd_types::Medium::Memory;
+    let in_memory = seen.is_in_memory() || picture.spec.storage.medium == etcd_types::Medium::Memory;
     let pod = seen.objects.pod.as_ref();
     let exit = pod.and_then(|pod| pod.last_exit.as_ref().filter(|exit| matters(exit, pod, seen.since)));
     let facts = Facts { seen, identity, pod, exit, started: seen.has_started(), in_memory };

@@ -166,7 +166,7 @@ pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<
     if it.down {
         let votes = voters.0.iter().filter(|voter| voter.votes && voter.id != member).count();
         let needed = quorum(voters.0.len());
-        // The list was read from a quorum: if those who answer are none, somebody else votes.
+        // The list was read from a quorum: if those who answer are fewer than one, somebody else votes.
         return match it.runs && votes > 0 && votes < needed {
             true => Err(Hindrance::StillVotes { votes, needed }),
             false => Ok(Permit(Grounds::Down)),

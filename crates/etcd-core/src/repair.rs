@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use etcd_types::{Medium, OperationKind};
+use etcd_types::OperationKind;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
@@ -124,7 +124,8 @@ fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
     let deed = deed.saying(format!("{name} {}: a new member takes its place", cause.what));
     // A learner has no data that anybody relies on: a new try costs nothing but time, and that is limited below too.
     if !is_begun(case, seen)
-        && !is_in_memory(seen)
+        // Where data is in memory every restart is a replacement: that is no sign of trouble.
+        && !seen.is_in_memory()
         && let Some(wait) = limit(case)
     {
         return Verdict::Later(
@@ -139,11 +140,6 @@ fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
         );
     }
     leave::remove(case, seen, deed, &format!("it {}", cause.what))
-}
-
-/// Its data is gone with every pod, so that every restart is a replacement: that is no sign of trouble.
-fn is_in_memory(seen: &Seen<'_>) -> bool {
-    seen.recorded().is_some_and(|made| made.medium == Medium::Memory)
 }
 
 /// Whether it is being replaced already: that has been counted.
@@ -170,7 +166,7 @@ pub(crate) fn recent(picture: &Picture, now: Timestamp) -> Vec<Timestamp> {
 }
 
 /// A member that answers with data that is not its own: what clients write to another cluster is lost, and what another member has voted
-/// for is voted for again. So nothing else is done, and it is replaced at once, if the others are enough; its volume is kept.
+/// for is voted for again. So nothing else is done, and it is replaced, if the others are enough: at once, or when its answer is certain. Its volume is kept.
 pub(crate) fn stray(case: &Case<'_>) -> Verdict {
     let Some((serial, foreign)) = case.strays.first() else { return Verdict::Pass };
     let Some(seen) = case.members.get(serial).filter(|seen| seen.listed.is_some()) else {

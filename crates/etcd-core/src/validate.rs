@@ -364,16 +364,11 @@ fn pod(
     }
     let kept = running.template().filter(|_| !wrongs.is_empty());
     let stays = if kept.is_some() { ". What was set before stays" } else { "" };
-    let whole = wrongs.is_empty();
     wrongs.into_iter().for_each(|(field, why)| refuse(field, format!("{why}{stays}")));
-    match kept {
-        Some(kept) => kept.pod.clone(),
-        None if whole => pod.clone(),
-        None => allowed(pod),
-    }
+    kept.map_or_else(|| allowed(pod), |kept| kept.pod.clone())
 }
 
-/// What is left of it without what is refused: where volumes are taken back there is nobody yet whose pod could stay as it is.
+/// It, without what is refused: where volumes are taken back there is nobody yet whose pod could stay as it is.
 fn allowed(asked: &PodOptions) -> PodOptions {
     let mut pod = asked.clone();
     pod.env.retain(|variable| !variable.name.starts_with("ETCD_"));

@@ -13,7 +13,7 @@ use kit::{
 
 const LEADER_CHANGES: &str = "capstan_etcd_leader_changes";
 
-/// Names without the `_total` that the format adds to counters, and meanings. docs/etcd.md has the same table.
+/// Names without the `_total` that the format adds to counters, and meanings. docs/reference/metrics.md is made from it.
 pub const FAMILIES: [(&str, &str); 10] = [
     ("capstan_etcd_size", "Members that the spec asks for"),
     ("capstan_etcd_members", "Members there are, those that are still joining included"),

@@ -132,7 +132,7 @@ fn founders_with_data_of_different_clusters_are_told_apart_by_somebody_else() {
 
 /// A volume was copied, or a backup of one was mounted in the wrong place: two processes would vote under one name.
 #[test]
-fn the_data_of_another_member_stops_everything_else_and_is_replaced_at_once() {
+fn the_data_of_another_member_stops_everything_else_and_is_replaced_when_that_is_certain() {
     let mut model = Model::running(3, "3.6.16");
     model.copied_disk(2, 1);
     model.live();
