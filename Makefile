@@ -8,6 +8,9 @@ SHELL := bash
 export CAPSTAN_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/capstan
 export PATH := $(CAPSTAN_CACHE)/tools/bin:$(PATH)
 
+# Compiled first: on a fresh machine it takes a minute in which cargo would print nothing.
+XTASK = scripts/progress 'compiling xtask' cargo build --quiet --bin xtask; cargo xtask
+
 .PHONY: help setup demo demo-down test test-kubernetes kubernetes image check bench campaign fuzz generate
 
 help: ## List the targets
@@ -18,24 +21,24 @@ setup: ## Install what this machine lacks (the other targets call it)
 
 demo: setup ## Capstan on a real Kubernetes: on this machine, or with CONTEXT=<kubectl context> on yours
 	@$(if $(CONTEXT),,scripts/setup kubernetes)
-	@cargo xtask demo $(if $(CONTEXT),--context '$(CONTEXT)') $(if $(IMAGE),--image '$(IMAGE)') $(if $(S3_IMAGE),--s3-image '$(S3_IMAGE)')
+	@$(XTASK) demo $(if $(CONTEXT),--context '$(CONTEXT)') $(if $(IMAGE),--image '$(IMAGE)') $(if $(S3_IMAGE),--s3-image '$(S3_IMAGE)')
 
 demo-down: setup ## Remove what the demo made
-	@cargo xtask demo --down $(if $(CONTEXT),--context '$(CONTEXT)') $(if $(IMAGE),--image '$(IMAGE)')
+	@$(XTASK) demo --down $(if $(CONTEXT),--context '$(CONTEXT)') $(if $(IMAGE),--image '$(IMAGE)')
 
 test: setup ## Run the tests
-	@cargo xtask test
+	@$(XTASK) test
 
 test-kubernetes: setup ## Run the tests that need a real Kubernetes, on the lab
 	@scripts/setup kubernetes
-	@cargo xtask test-kubernetes
+	@$(XTASK) test-kubernetes
 
 kubernetes: setup ## Build the lab: Kubernetes from its Go modules, and its images
 	@scripts/setup kubernetes
-	@cargo xtask lab build
+	@$(XTASK) lab build
 
 image: setup ## Make the images capstan:dev and capstan-s3:dev, without a container engine
-	@cargo xtask image
+	@$(XTASK) image
 
 check: setup ## Everything CI checks besides the tests: format, lints, docs, generated files, licences
 	@scripts/setup check
@@ -47,7 +50,8 @@ bench: setup ## Measure against kube_runtime, and against upstream's generator o
 
 campaign: setup ## Every crash and every stale read of every scenario, and every scenario on the lab
 	PROPTEST_CASES=1000 cargo test --profile campaign --workspace --quiet -- properties
-	CAPSTAN_CAMPAIGN=full cargo test --profile campaign --workspace --quiet -- campaign without_faults at_rest
+	CAPSTAN_CAMPAIGN=full cargo test --profile campaign --workspace --quiet -- at_rest
+	cargo xtask campaign --extent full
 	@scripts/setup kubernetes
 	CAPSTAN_CAMPAIGN=full cargo xtask test-kubernetes --whole
 

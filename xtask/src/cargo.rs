@@ -3,11 +3,16 @@
 //! Always with all of the workspace, and with what tests need: cargo unites the features of what it is asked for, and would
 //! compile the same crates anew for every other selection.
 
-use std::{path::PathBuf, process::Command};
+use std::{
+    io::{BufRead as _, BufReader},
+    path::PathBuf,
+    process::{Command, ExitStatus, Stdio},
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::tree;
+use crate::{progress, tree};
 
 /// cargo with these arguments. The one on PATH, which follows rust-toolchain.toml: the one that compiled us may have been another.
 pub(crate) fn command(arguments: &[&str]) -> Command {
@@ -35,6 +40,41 @@ pub(crate) fn output(target: Target<'_>, arguments: &[&str]) -> Result<String> {
 /// Runs it for its effect, its output on ours.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     finish(command(arguments), arguments)
+}
+
+/// Compiles, with lines of progress; returns cargo's messages about what it made.
+pub(crate) fn compile(arguments: &[&str]) -> Result<Vec<String>> {
+    let mut command = command(arguments);
+    command.args(["--quiet", "--message-format=json-render-diagnostics"]);
+    let (made, mut messages) = (AtomicUsize::new(0), Vec::new());
+    let describe = |time| {
+        format!("compiling: {} crates are done, {}", made.load(Ordering::Relaxed), progress::told(time))
+    };
+    let status = progress::during(describe, || {
+        read_lines(command, |line| {
+            if line.contains(r#""reason":"compiler-artifact""#) {
+                made.fetch_add(1, Ordering::Relaxed);
+            }
+            messages.push(line.to_owned());
+        })
+    })?;
+    if !status.success() {
+        bail!("`cargo {}` failed, see above", arguments.join(" "));
+    }
+    Ok(messages)
+}
+
+/// Runs a command and calls `read` for each line of its standard output.
+pub(crate) fn read_lines(mut command: Command, mut read: impl FnMut(&str)) -> Result<ExitStatus> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {name}"))?;
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).split(b'\n') {
+            let line = line.with_context(|| format!("cannot read the output of {name}"))?;
+            read(&String::from_utf8_lossy(&line));
+        }
+    }
+    child.wait().with_context(|| format!("cannot wait for {name}"))
 }
 
 /// The same, for a long job beside others: it gives way to them.

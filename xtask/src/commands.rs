@@ -27,6 +27,8 @@ pub(crate) enum Run {
     },
     /// Run the tests that need a real Kubernetes, phase by phase: `make test-kubernetes`.
     TestKubernetes(crate::phases::Options),
+    /// Play every story with every crash, lost answer and stale read, and make the table of docs/reliability.md.
+    Campaign(crate::campaign::Options),
     /// Put upstream's recorded cases to our code: a row per area, then `N passed, M failed`.
     Conformance(crate::conformance::Options),
     /// Write the generated files anew: docs/reference, deploy, and the output in docs/kit.md.

@@ -1,6 +1,7 @@
 //! Generated files: each is a function of the code, written or compared.
 
 mod block;
+mod figures;
 
 use std::{fs, io::ErrorKind};
 
@@ -41,6 +42,7 @@ const FILES: &[Generated] = &[
         path: "deploy/monitoring/etcd-dashboard.json",
         make: |_| capstan(&["manifests", "etcd-dashboard"]),
     },
+    Generated { path: "docs/etcd.md", make: figures::refresh },
     Generated { path: "docs/kit.md", make: |now| block::refresh(now, &tour()?) },
 ];
 

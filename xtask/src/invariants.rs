@@ -6,6 +6,7 @@
 mod dependencies;
 mod documents;
 mod makefile;
+mod skipping;
 mod sources;
 mod waiting;
 
@@ -19,6 +20,7 @@ const RULES: &[(&str, Rule)] = &[
     ("names come from the domain", sources::names),
     ("downloads are named, and come from where the machine is told to get them", sources::registries),
     ("no test is ignored", waiting::ignored),
+    ("no test returns early without being reported as skipped", skipping::silent),
     ("no test waits for a wall clock", waiting::sleeping),
     ("every target of the Makefile is in its help", makefile::help),
     ("every command in the documents exists", documents::commands),

@@ -269,6 +269,6 @@ impl Timed {
 impl Progress for Timed {
     fn step(&self, text: &str) {
         let passed: Duration = self.start.elapsed();
-        println!("{:6.1}s {text}", passed.as_secs_f32());
+        crate::progress::print(&format!("{:6.1}s {text}", passed.as_secs_f32()));
     }
 }

@@ -1,5 +1,6 @@
 //! What a developer runs beside cargo: the lab, images, the demo, generated files. The tree's invariants are this crate's tests.
 
+mod campaign;
 mod cargo;
 mod clock;
 mod commands;
@@ -15,8 +16,10 @@ mod lab;
 mod markdown;
 mod operand_tools;
 mod phases;
+mod progress;
 mod release;
 mod suite;
+mod tally;
 mod tree;
 mod walkthrough;
 
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         commands::Run::Demo(options) => demo::run(&options),
         commands::Run::Test { only } => suite::run(&only),
         commands::Run::TestKubernetes(options) => phases::run(&options),
+        commands::Run::Campaign(options) => campaign::run(&options),
         commands::Run::Generate { check: false } => generate::run(generate::Mode::Write),
         commands::Run::Generate { check: true } => generate::run(generate::Mode::Check),
     };

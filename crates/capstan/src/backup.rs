@@ -17,6 +17,7 @@ mod place;
 mod progress;
 mod prune;
 mod replay;
+mod root;
 mod serve;
 mod settle;
 mod take;

@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn every_recorded_answer_equals_itself() {
         let Some(data) = crate::data(env!("CARGO_MANIFEST_DIR")) else {
-            println!("SKIPPED: no conformance data");
+            skipped::because(crate::NO_DATA);
             return;
         };
         for case in read(&data.join("prometheus")).unwrap().into_iter().filter(|case| case.note.is_none()) {

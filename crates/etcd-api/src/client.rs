@@ -19,7 +19,8 @@ use crate::{
         MemberRemoveRequest, MemberUpdateRequest, MoveLeaderRequest, RangeRequest, ResponseHeader,
         StatusRequest, WatchCreateRequest, WatchRequest, alarm_request::AlarmAction, auth_client::AuthClient,
         cluster_client::ClusterClient, downgrade_request::DowngradeAction, kv_client::KvClient,
-        maintenance_client::MaintenanceClient, watch_client::WatchClient, watch_request::RequestUnion,
+        lease_client::LeaseClient, maintenance_client::MaintenanceClient, watch_client::WatchClient,
+        watch_request::RequestUnion,
     },
 };
 
@@ -94,6 +95,24 @@ impl Client {
     /// Watches on the wire.
     pub fn watch(&self) -> WatchClient<Channel> {
         WatchClient::new(self.channel.clone())
+    }
+
+    /// Leases on the wire.
+    pub fn lease(&self) -> LeaseClient<Channel> {
+        LeaseClient::new(self.channel.clone())
+    }
+
+    /// Renews a lease once; a TTL of 0 says that there is no such lease.
+    pub async fn keep_alive(&self, lease: i64) -> Result<pb::LeaseKeepAliveResponse> {
+        let request = pb::LeaseKeepAliveRequest { id: lease };
+        let mut leases = self.lease();
+        self.call(async {
+            let mut answers =
+                leases.lease_keep_alive(stream::once(async move { request })).await?.into_inner();
+            let first = answers.message().await?;
+            first.map(Response::new).ok_or_else(|| tonic::Status::unavailable("the server ended the stream"))
+        })
+        .await
     }
 
     /// Snapshots, on the wire, and whatever else is not in [`Endpoint`].
@@ -234,8 +253,13 @@ impl Endpoint for Client {
     }
 
     async fn hash_kv(&self, revision: i64) -> Result<HashKv> {
-        let request = HashKvRequest { revision };
-        let answer = self.call(self.maintenance().hash_kv(self.request(request))).await?;
+        self.hash_kv_within(revision, self.deadline).await
+    }
+
+    async fn hash_kv_within(&self, revision: i64, deadline: Duration) -> Result<HashKv> {
+        let mut request = Request::new(HashKvRequest { revision });
+        request.set_timeout(deadline);
+        let answer = within(deadline, self.maintenance().hash_kv(request)).await?;
         Ok(HashKv {
             hash: answer.hash,
             compact_revision: answer.compact_revision,

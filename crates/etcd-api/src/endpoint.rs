@@ -53,6 +53,9 @@ pub trait Endpoint: fmt::Debug + Send + Sync + 'static {
     /// At `revision`, or at the newest for 0.
     async fn hash_kv(&self, revision: i64) -> Result<HashKv>;
 
+    /// The same with a deadline of its own: the member reads its whole database for it.
+    async fn hash_kv_within(&self, revision: i64, deadline: Duration) -> Result<HashKv>;
+
     /// Answers with the cluster's version.
     async fn downgrade(&self, what: Downgrade<'_>) -> Result<String>;
 

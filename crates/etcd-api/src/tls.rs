@@ -29,6 +29,16 @@ impl Tls {
         Self { parts: self.parts.clone(), server: Some(name.into()) }
     }
 
+    /// The authorities that servers are checked by, as PEM.
+    pub fn authorities(&self) -> &[u8] {
+        &self.parts.ca
+    }
+
+    /// Our own certificate, as PEM.
+    pub fn certificate(&self) -> &[u8] {
+        &self.parts.certificate
+    }
+
     pub(crate) fn config(&self) -> tonic::transport::ClientTlsConfig {
         use tonic::transport::{Certificate, ClientTlsConfig, Identity};
         let Parts { ca, certificate, key } = &*self.parts;

@@ -12,6 +12,7 @@ use object_store::{GetOptions, GetRange, GetResultPayload, ObjectStoreExt as _, 
 
 use crate::{
     Error, Result, Store,
+    answer::Finding,
     buffers::{Buffer, Buffers},
 };
 
@@ -61,12 +62,12 @@ async fn get(
         GetResultPayload::Stream(mut pieces) => {
             while let Some(piece) = pieces.try_next().await? {
                 if buffer.fill(&piece) < piece.len() {
-                    return Err(generic("the store gives more than it was asked for"));
+                    return Err(generic(Finding("the store gives more than it was asked for")));
                 }
             }
             match buffer.as_ref().len() as u64 == length {
                 true => Ok(buffer.freeze()),
-                false => Err(generic("the store gives less than it was asked for")),
+                false => Err(generic(Finding("the store gives less than it was asked for"))),
             }
         }
     }

@@ -6,18 +6,24 @@
 //! load:  store ─> ranges ─> hash of what was stored ─> unseal ─> zstd ─> snapshot::Check ─> a file that etcdutl restores
 //! ```
 //!
-//! A backup is a directory of the store with two objects, `snapshot-<attempt>.zst` (or `.zst.sealed`) and `manifest.json`. The manifest is
-//! written last and removed first: what has no manifest is not a backup, but the rest of an attempt ([`catalogue::Entry::Unfinished`]).
+//! A backup is a directory of the store with three objects: `attempt-<digits>.json`, the marker of the attempt that wrote it ([`attempt`]),
+//! `snapshot-<digits>.zst` (or `.zst.sealed`), and `manifest.json`. The manifest is written last and removed first: without one there is no
+//! backup. The marker is written first and removed last: without manifest and marker nothing is ours, and nothing is deleted ([`removal`]).
 //!
 //! Memory does not depend on the size of the database: [`save::PART`] bytes in a handful of buffers, and less than 64 MiB for a
 //! whole process (`tests/backup/memory.rs`, `make bench`).
 
+mod answer;
+pub mod attempt;
 mod buffers;
 pub mod catalogue;
+pub mod corruption;
 pub mod error;
 mod fetch;
 pub mod load;
 pub mod manifest;
+pub mod ranking;
+pub mod removal;
 pub mod restored;
 pub mod retention;
 pub mod save;

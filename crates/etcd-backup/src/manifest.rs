@@ -9,6 +9,10 @@ use crate::{Error, Result, Sha256};
 pub const OBJECT: &str = "manifest.json";
 /// What a manifest says it is. Another number is a format that this program does not know.
 pub const FORMAT: &str = "capstan.dev/etcd-backup/v1";
+/// How every format of ours begins; a version follows.
+const FORMATS: &str = "capstan.dev/etcd-backup/v";
+/// A larger object is no manifest, whatever its name.
+pub(crate) const LONGEST: u64 = 1 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -29,8 +33,28 @@ pub struct Manifest {
     /// What etcd computed over all that it held, if it was asked to: a restored etcd must compute the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<Hash>,
+    /// Only with the alarm CORRUPT: which members held the same data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corruption: Option<Corruption>,
     pub database: Database,
     pub stored: Stored,
+}
+
+/// The alarm CORRUPT was raised when the snapshot was taken. It comes from a member of the majority that held the same data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Corruption {
+    /// The revision that the members were compared at.
+    pub revision: i64,
+    /// Members with the same hash, the one that gave the snapshot among them.
+    pub agree: Vec<String>,
+    pub differ: Vec<Differing>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Differing {
+    pub member: String,
+    /// Its hash, or why there is none.
+    pub found: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,16 +122,24 @@ impl Manifest {
     /// Reads one; `id` is the directory that it was found in.
     pub fn parse(id: &str, text: &[u8]) -> Result<Self> {
         let wrong = |why: String| Error::Manifest { id: id.to_owned(), why };
-        let format: Format = serde_json::from_slice(text)
-            .map_err(|error| wrong(format!("its manifest is not one of ours ({error})")))?;
-        if format.format != FORMAT {
-            return Err(wrong(format!(
-                "its manifest has the format {:?}, this program knows {FORMAT:?}: use a newer Capstan",
-                format.format
-            )));
+        // Of what is not ours nothing is repeated: messages end in a status.
+        let format = serde_json::from_slice::<Format>(text).ok().map(|it| it.format);
+        let version = format.as_deref().and_then(|format| format.strip_prefix(FORMATS));
+        match version.filter(|it| it.len() <= 8 && it.bytes().all(|it| it.is_ascii_alphanumeric())) {
+            None => {
+                let why = "its manifest.json is not one of ours".to_owned();
+                return Err(Error::NotOurs { id: id.to_owned(), why });
+            }
+            Some(version) if format.as_deref() != Some(FORMAT) => {
+                return Err(wrong(format!(
+                    "its manifest has the format {FORMATS}{version}, this program knows {FORMAT}; use a newer Capstan"
+                )));
+            }
+            Some(_) => {}
         }
-        let manifest: Self = serde_json::from_slice(text)
-            .map_err(|error| wrong(format!("its manifest cannot be read ({error})")))?;
+        let manifest: Self = serde_json::from_slice(text).map_err(|error| {
+            wrong(format!("its manifest cannot be read (line {}, column {})", error.line(), error.column()))
+        })?;
         // A manifest that was copied elsewhere names the wrong object; so would one that points out of its directory.
         if manifest.id != id || manifest.stored.object.contains('/') {
             return Err(wrong(format!("its manifest is that of {:?}", manifest.id)));
@@ -147,6 +179,7 @@ pub(crate) fn example(id: &str) -> Manifest {
         etcd_version: "3.6.16".to_owned(),
         revision: Revisions { at_least: 40, at_most: 42 },
         hash: None,
+        corruption: None,
         database: Database { bytes: 1024, sha256: Sha256::of(b"database") },
         stored: Stored {
             object: "snapshot.zst".to_owned(),

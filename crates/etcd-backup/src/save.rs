@@ -16,9 +16,12 @@ use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::{
     Error, Key, Manifest, Result, Sha256, Store,
+    attempt::Attempt,
     buffers::{Buffer, Buffers},
     fetch,
-    manifest::{self, Cluster, Compression, Database, Encryption, FORMAT, Hash, Revisions, Stored},
+    manifest::{
+        self, Cluster, Compression, Corruption, Database, Encryption, FORMAT, Hash, Revisions, Stored,
+    },
     seal::{self, Sealer},
     sha256::Hasher,
     snapshot::{Check, Snapshot},
@@ -48,6 +51,8 @@ pub struct About {
     pub hash: Option<Hash>,
     /// The schedule that it is taken for.
     pub schedule: Option<String>,
+    /// With the alarm CORRUPT: which members held the same data.
+    pub corruption: Option<Corruption>,
 }
 
 /// How far it is.
@@ -74,12 +79,30 @@ pub async fn save<E: std::fmt::Display>(
     if let Some(earlier) = earlier(store, &about.id, &about.cluster.uid).await? {
         return Ok(earlier);
     }
-    let object = &attempt(key)?;
-    let (snapshot, stored) = upload(store, &about.id, object, key, chunks, &progress).await?;
+    // Before the first part: whatever becomes of this attempt, its marker tells whose object it is.
+    let attempt = Attempt::new(&about, key)?;
+    attempt.announce(store).await?;
+    let object = &attempt.object;
+    let uploaded = upload(store, &about.id, object, key, chunks, &progress).await;
+    let (snapshot, stored) = match uploaded {
+        Ok(done) => done,
+        Err(Failed { error, left: Left::Nothing }) => {
+            forget(store, &attempt).await;
+            return Err(error);
+        }
+        Err(Failed { error, left: Left::Perhaps }) => return Err(error),
+    };
     let revision = revisions().await?;
-    let read = read_back(store, &about.id, object).await?;
+    let read = match read_back(store, &about.id, object).await {
+        Err(error @ Error::Forgot { .. }) => {
+            forget(store, &attempt).await;
+            return Err(error);
+        }
+        read => read?,
+    };
     if read != stored.sha256 {
         store.remove_object(&about.id, object).await?;
+        forget(store, &attempt).await;
         return Err(store.lied(&store.path(&about.id, object), stored.sha256, read));
     }
     let manifest = Manifest {
@@ -92,6 +115,7 @@ pub async fn save<E: std::fmt::Display>(
         etcd_version: about.etcd_version,
         revision,
         hash: about.hash,
+        corruption: about.corruption,
         database: Database { bytes: snapshot.bytes, sha256: snapshot.sha256 },
         stored: Stored {
             object: object.to_owned(),
@@ -109,6 +133,7 @@ pub async fn save<E: std::fmt::Display>(
     let earlier = earlier(store, id, &cluster.uid).await?;
     if earlier.as_ref() != Some(&manifest) {
         store.remove_object(id, object).await?;
+        forget(store, &attempt).await;
     }
     earlier.ok_or_else(|| store.forgot(&store.path(id, manifest::OBJECT)))
 }
@@ -127,13 +152,22 @@ async fn earlier(store: &Store, id: &str, cluster_uid: &str) -> Result<Option<Ma
     }
 }
 
-/// The name of the object that this attempt writes, and no other: two attempts at one backup may go on at once, and neither must write over what the
-/// other's manifest speaks of.
-fn attempt(key: Option<&Key>) -> Result<String> {
-    let mut bytes = [0; 4];
-    aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Stopped)?;
-    let sealed = if key.is_some() { ".sealed" } else { "" };
-    Ok(format!("snapshot-{:08x}.zst{sealed}", u32::from_be_bytes(bytes)))
+/// Removes the marker of an attempt that has left nothing. One that stays is removed by retention.
+async fn forget(store: &Store, attempt: &Attempt) {
+    let _ = store.remove_object(&attempt.id, &attempt.marker()).await;
+}
+
+/// Why nothing was uploaded.
+struct Failed {
+    error: Error,
+    left: Left,
+}
+
+/// What a failed upload has left in the store.
+enum Left {
+    Nothing,
+    /// It could not be taken back, or the store may still complete it.
+    Perhaps,
 }
 
 /// Hash and length of the object as it was sent.
@@ -149,17 +183,25 @@ async fn upload<E: std::fmt::Display>(
     key: Option<&Key>,
     chunks: impl Stream<Item = Result<Bytes, E>>,
     progress: &(impl Fn(Progress) + Send + Sync),
-) -> Result<(Snapshot, Sent)> {
+) -> Result<(Snapshot, Sent), Failed> {
     let path = store.path(id, object);
-    let mut upload = store.objects().put_multipart(&path).await.map_err(store.failed("write", &path))?;
+    let mut upload = match store.objects().put_multipart(&path).await {
+        Ok(upload) => upload,
+        Err(error) => return Err(Failed { error: store.failed("write", &path)(error), left: Left::Nothing }),
+    };
     let done = pump(store, &path, upload.as_mut(), key.cloned(), chunks, progress).await;
-    if done.is_err() {
-        // The parts would be paid for until somebody finds them. That this fails, too, changes nothing.
-        let _ = upload.abort().await;
-        return done;
+    let done = match done {
+        Ok(done) => upload.complete().await.map(|_| done).map_err(store.failed("write", &path)),
+        Err(error) => Err(error),
+    };
+    match done {
+        Ok(done) => Ok(done),
+        Err(error) => {
+            // The parts would be paid for until somebody finds them. An upload that can be aborted is not completed later.
+            let left = if upload.abort().await.is_ok() { Left::Nothing } else { Left::Perhaps };
+            Err(Failed { error, left })
+        }
     }
-    upload.complete().await.map_err(store.failed("write", &path))?;
-    done
 }
 
 /// Chunks to the packing thread, parts from it to the store, both at once.

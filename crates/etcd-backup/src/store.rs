@@ -365,11 +365,16 @@ impl Store {
     /// The manifest of a backup; `None` when there is none, which means that there is no backup.
     pub async fn manifest(&self, id: &str) -> Result<Option<Manifest>> {
         let path = self.path(id, manifest::OBJECT);
-        let text = match self.objects.get(&path).await {
-            Ok(found) => found.bytes().await.map_err(self.failed("read", &path))?,
+        let found = match self.objects.get(&path).await {
+            Ok(found) => found,
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(self.failed("read", &path)(error)),
         };
+        if found.meta.size > manifest::LONGEST {
+            let why = format!("its manifest.json has {} bytes", found.meta.size);
+            return Err(Error::NotOurs { id: id.to_owned(), why });
+        }
+        let text = found.bytes().await.map_err(self.failed("read", &path))?;
         Manifest::parse(id, &text).map(Some)
     }
 
@@ -415,37 +420,45 @@ impl Store {
     pub async fn found(&self) -> Result<Vec<Found>> {
         let listed = self.objects.list_with_delimiter(Some(&self.prefix)).await;
         let listed = listed.map_err(self.failed("list", &self.prefix))?;
-        let ours = |path: &Path| path.filename() != Some(wal::shelf::ROOT);
-        let directories = listed.common_prefixes.into_iter().filter(ours);
-        let found: Vec<Option<Found>> = stream::iter(directories.map(|path| self.directory(path)))
-            .buffered(LISTED_AT_ONCE)
-            .try_collect()
-            .await?;
+        let mut names: Vec<String> = listed
+            .common_prefixes
+            .iter()
+            .map(|path| self.directly_below(&self.prefix, path))
+            .collect::<Result<_>>()?;
+        names.retain(|name| name != wal::shelf::ROOT);
+        let look = |name: String| async move { self.found_one(&name).await };
+        let found: Vec<Option<Found>> =
+            stream::iter(names.into_iter().map(look)).buffered(LISTED_AT_ONCE).try_collect().await?;
         Ok(found.into_iter().flatten().collect())
     }
 
-    async fn directory(&self, path: Path) -> Result<Option<Found>> {
-        let listed =
-            self.objects.list_with_delimiter(Some(&path)).await.map_err(self.failed("list", &path))?;
+    /// One directory; `None` if there is nothing in it.
+    pub async fn found_one(&self, id: &str) -> Result<Option<Found>> {
+        let path = self.below(&[id]);
+        let listed = match self.objects.list_with_delimiter(Some(&path)).await {
+            Ok(listed) => listed,
+            // Names that the client cannot handle, such as one with an empty part: none of ours is like that.
+            Err(object_store::Error::InvalidPath { .. }) => return Ok(None),
+            Err(error) => return Err(self.failed("list", &path)(error)),
+        };
+        for path_below in &listed.common_prefixes {
+            self.directly_below(&path, path_below)?;
+        }
         let time = |meta: &ObjectMeta| {
             jiff::Timestamp::from_second(meta.last_modified.timestamp()).unwrap_or_default()
         };
-        let name = |path: &Path| path.filename().map(str::to_owned);
-        let (Some(id), Some(newest)) = (name(&path), listed.objects.iter().map(time).max()) else {
-            return Ok(None);
-        };
-        let objects = listed.objects.iter().filter_map(|meta| name(&meta.location)).collect();
-        Ok(Some(Found { id, objects, newest }))
+        let Some(newest) = listed.objects.iter().map(time).max() else { return Ok(None) };
+        let objects = listed.objects.iter().map(|meta| self.directly_below(&path, &meta.location));
+        Ok(Some(Found { id: id.to_owned(), objects: objects.collect::<Result<_>>()?, newest }))
     }
 
-    /// Removes a backup, its manifest first: what is left after an interruption is not taken for a backup.
-    pub async fn remove(&self, found: &Found) -> Result<()> {
-        let (manifests, others): (Vec<_>, Vec<_>) =
-            found.objects.iter().partition(|object| *object == manifest::OBJECT);
-        for object in manifests.into_iter().chain(others) {
-            self.remove_object(&found.id, object).await?;
+    /// The name of `path` in the directory that was listed. A store that answers for another place is not believed at all.
+    fn directly_below(&self, listed: &Path, path: &Path) -> Result<String> {
+        let mut parts = path.prefix_match(listed).into_iter().flatten();
+        match (parts.next(), parts.next()) {
+            (Some(name), None) => Ok(name.as_ref().to_owned()),
+            _ => Err(Error::Misdirected { location: self.location.clone(), asked: listed.to_string() }),
         }
-        Ok(())
     }
 
     pub(crate) async fn remove_object(&self, id: &str, object: &str) -> Result<()> {

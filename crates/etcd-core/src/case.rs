@@ -9,6 +9,7 @@ use crate::{
     ClaimState, ClusterId, Endpoint, Listed, Member, MemberId, Names, NodeState, Permit, Picture, Pod,
     Serial, Template, Version,
     cause::{self, Cause},
+    corrupt::{self, Comparison},
     data,
     identity::Identity,
     quorum::{self, Hindrance, Voter, Voters},
@@ -34,6 +35,8 @@ pub(crate) struct Case<'a> {
     pub(crate) strays: Vec<(Serial, Foreign)>,
     pub(crate) voters: Voters,
     pub(crate) leader: Option<Serial>,
+    /// The voters by their data; nothing while nothing says that it may differ.
+    pub(crate) data: Option<Comparison>,
 }
 
 /// One member, from all sides.
@@ -45,6 +48,8 @@ pub(crate) struct Seen<'a> {
     /// Its answer, if it belongs to this cluster.
     pub(crate) endpoint: Option<&'a Endpoint>,
     pub(crate) health: Health,
+    /// Whether it is a voter that answers linearizable reads, and its pod is not ready because the alarm CORRUPT is raised.
+    pub(crate) is_alarmed: bool,
     /// Since when it has been healthy, or not.
     pub(crate) since: Timestamp,
     /// The version that it runs, or was last seen to run.
@@ -104,6 +109,7 @@ impl<'a> Case<'a> {
             strays: strays(picture, &identity, &members),
             voters: Voters(Vec::new()),
             leader: None,
+            data: None,
             picture,
             wanted,
             identity,
@@ -115,6 +121,7 @@ impl<'a> Case<'a> {
         };
         case.voters = case.judge_voters();
         case.leader = case.find_leader();
+        case.data = corrupt::of(&case);
         case
     }
 
@@ -124,27 +131,31 @@ impl<'a> Case<'a> {
             serves: seen.health == Health::Serving,
             // Whose pod is ready has just answered a linearizable read, to its kubelet.
             votes: matches!(seen.health, Health::Serving | Health::Starting(_) | Health::Unseen(_)),
+            alarmed: seen.is_alarmed,
             runs: seen.may_run(),
             down: matches!(seen.health, Health::Down(_) | Health::CatchingUp(_)),
             since: seen.endpoint.and_then(|endpoint| endpoint.since),
             ready_since: seen.since,
+            crashed: seen.objects.pod.as_ref().is_some_and(|pod| pod.restarts > 0),
         });
         let strangers = self.strangers.iter().filter(|member| !member.learner);
         let others = strangers.map(|member| Voter {
             id: member.id,
             serves: false,
             votes: false,
+            alarmed: false,
             runs: true,
             down: false,
             since: None,
             ready_since: self.now,
+            crashed: false,
         });
         Voters(ours.chain(others).collect())
     }
 
     /// The member that those who serve agree on.
     fn find_leader(&self) -> Option<Serial> {
-        let named = self.members.values().filter(|seen| seen.health == Health::Serving);
+        let named = self.members.values().filter(|seen| seen.answers());
         let (_, leader) = named
             .filter_map(|seen| {
                 seen.endpoint.and_then(|endpoint| Some((endpoint.raft_term, endpoint.leader?)))
@@ -178,7 +189,7 @@ impl<'a> Case<'a> {
     /// The right to make somebody anew who is down, because the user corrects what it is made from: at once, unless it may be the vote
     /// without which the others could not serve. Then it gets the time in which it may come back by itself.
     pub(crate) fn may_be_corrected(&self, seen: &Seen<'_>) -> Option<Permit> {
-        let permit = quorum::down_already(&seen.health)?;
+        let permit = quorum::down_already(&seen.health).filter(|_| !self.may_serve_unheard(seen))?;
         self.may_lose_pod(seen).ok()?;
         let needed = self.has_list()
             && matches!(
@@ -186,6 +197,14 @@ impl<'a> Case<'a> {
                 Err(Hindrance::StillVotes { .. })
             );
         (!needed || seen.time(self.now) >= self.wanted.remediation.restart_after).then_some(permit)
+    }
+
+    /// Whether it may serve others though its pod is not ready and it is not reached: Kubernetes does not hear of its node, or the alarm
+    /// CORRUPT makes every pod unready. A pod on a node that is not ready would not be restarted anyway.
+    fn may_serve_unheard(&self, seen: &Seen<'_>) -> bool {
+        let pod = seen.objects.pod.as_ref().filter(|pod| pod.running && seen.endpoint.is_none());
+        let away = |pod: &Pod| pod.node.as_ref().is_some_and(|node| node.state != NodeState::Ready);
+        pod.is_some_and(|pod| away(pod) || corrupt::is_raised(&self.picture.etcd))
     }
 
     /// Whose data is in memory comes back without it: enough others must have it.
@@ -196,7 +215,7 @@ impl<'a> Case<'a> {
 
     /// Who serves and can take a request about members: the leader if there is one.
     pub(crate) fn someone_to_ask(&self, not: Option<Serial>) -> Option<Serial> {
-        let serving = || self.voters().filter(|seen| seen.health == Health::Serving).map(|seen| seen.serial);
+        let serving = || self.voters().filter(|seen| seen.answers()).map(|seen| seen.serial);
         let leader = self.leader.filter(|leader| serving().any(|serial| serial == *leader));
         leader.into_iter().chain(serving()).find(|serial| Some(*serial) != not)
     }
@@ -258,11 +277,13 @@ impl<'a> Seen<'a> {
             listed,
             endpoint,
             health: Health::Starting(String::new()),
+            is_alarmed: false,
             since: known.filter(|known| !known.healthy).map_or(now, |known| known.since.0),
             ran,
             version: ran,
         };
         seen.health = health(&seen, picture, identity);
+        seen.is_alarmed = matches!(seen.health, Health::Starting(_)) && corrupt::is_raised(&picture.etcd);
         let was = known.filter(|known| known.healthy == seen.is_healthy());
         seen.since = was.map_or(now, |known| known.since.0);
         seen
@@ -274,6 +295,11 @@ impl<'a> Seen<'a> {
 
     pub(crate) fn is_healthy(&self) -> bool {
         matches!(self.health, Health::Serving | Health::Learning)
+    }
+
+    /// Whether it is a voter that answers linearizable reads, ready or not.
+    pub(crate) fn answers(&self) -> bool {
+        self.health == Health::Serving || self.is_alarmed
     }
 
     pub(crate) fn has_started(&self) -> bool {
@@ -397,6 +423,9 @@ fn health(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Health {
         return match (learner, endpoint.serves, ready) {
             (true, _, _) if stays => Health::Learning,
             (false, true, true) => Health::Serving,
+            (false, true, false) if stays && corrupt::is_raised(&picture.etcd) => {
+                Health::Starting("its pod is not ready, because the alarm CORRUPT is raised".into())
+            }
             (false, true, false) if stays => Health::Starting("its pod is not ready yet".into()),
             // It may be cut off from us, and serve others.
             (false, false, true) => Health::Unseen("it does not answer linearizable reads".into()),

@@ -6,8 +6,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    ClaimPhase, ClaimState, Exit, NodeState, Picture, Pod,
+    ClaimPhase, ClaimState, Exit, Node, NodeState, Picture, Pod,
     case::{self, Seen},
+    corrupt,
     identity::Identity,
 };
 
@@ -28,6 +29,8 @@ pub(crate) enum Remedy {
     Correct,
     /// Restart it after `restartAfter`; replace it after `replaceAfter`.
     Restart,
+    /// The same, but it gets the time of a long defragmentation before it is restarted.
+    RestartLate,
     /// Replace it after `replaceAfter`.
     Replace,
     /// Replace it at once: it cannot come back.
@@ -50,27 +53,32 @@ struct Facts<'a> {
     exit: Option<&'a Exit>,
     started: bool,
     in_memory: bool,
+    /// Its process answers, its database does not.
+    blocked: bool,
 }
 
 const CAUSES: &[Row] = &[
-    Row { fits: foreign_data, remedy: Remedy::ReplaceNow },
+    Row { fits: foreign_claim, remedy: Remedy::ReplaceNow },
     Row { fits: claim_gone, remedy: Remedy::ReplaceNow },
     Row { fits: volume_lost, remedy: Remedy::ReplaceNow },
-    Row { fits: volume_on_gone_node, remedy: Remedy::ReplaceNow },
     Row { fits: empty_disk, remedy: Remedy::ReplaceNow },
     Row { fits: cannot_join, remedy: Remedy::Refresh },
+    Row { fits: data_differs, remedy: Remedy::Correct },
     Row { fits: node_down, remedy: Remedy::Replace },
     Row { fits: volume_on_dead_node, remedy: Remedy::Replace },
+    Row { fits: volume_on_unknown_host, remedy: Remedy::Replace },
     Row { fits: no_image, remedy: Remedy::Correct },
     Row { fits: no_container, remedy: Remedy::Correct },
     Row { fits: out_of_memory, remedy: Remedy::Correct },
     Row { fits: disk_full, remedy: Remedy::Correct },
+    Row { fits: foreign_data, remedy: Remedy::ReplaceNow },
     Row { fits: going, remedy: Remedy::Wait },
     Row { fits: no_pod, remedy: Remedy::Wait },
     Row { fits: unschedulable, remedy: Remedy::Correct },
     Row { fits: crashing, remedy: Remedy::Replace },
     Row { fits: not_running_yet, remedy: Remedy::Wait },
     Row { fits: not_started_yet, remedy: Remedy::Wait },
+    Row { fits: database_blocked, remedy: Remedy::RestartLate },
     Row { fits: silent, remedy: Remedy::Restart },
 ];
 
@@ -84,7 +92,8 @@ const EMPTY_DISK: &[&str] = &[
     "has already been bootstrapped",
     "is out of range [lastIndex(",
 ];
-/// The same for data of another cluster.
+/// The same for data of another cluster. Healthy members log the same words as a warning when such a member talks to them, so they count only
+/// in the line that says why the process ended.
 const FOREIGN_DATA: &[&str] = &["cluster ID mismatch", "cluster-id-mismatch", "mismatch cluster ID"];
 const NO_IMAGE: &[&str] =
     &["ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"];
@@ -106,7 +115,8 @@ pub(crate) fn of(seen: &Seen<'_>, picture: &Picture, identity: &Identity) -> Cau
     let in_memory = seen.is_in_memory() || picture.spec.storage.medium == etcd_types::Medium::Memory;
     let pod = seen.objects.pod.as_ref();
     let exit = pod.and_then(|pod| pod.last_exit.as_ref().filter(|exit| matters(exit, pod, seen.since)));
-    let facts = Facts { seen, identity, pod, exit, started: seen.has_started(), in_memory };
+    let blocked = picture.etcd.blocked.contains(&seen.serial);
+    let facts = Facts { seen, identity, pod, exit, started: seen.has_started(), in_memory, blocked };
     if let Some(Ok(endpoint)) = picture.etcd.endpoints.get(&seen.serial)
         && let Some(foreign) = case::foreign(endpoint, seen.listed, identity)
     {
@@ -122,14 +132,17 @@ fn matters(exit: &Exit, pod: &Pod, down_since: Timestamp) -> bool {
     !pod.running || exit.at.is_none_or(|at| at + RELATED >= down_since)
 }
 
-fn foreign_data(facts: &Facts<'_>) -> Option<String> {
-    let exit = facts.exit?;
+fn foreign_claim(facts: &Facts<'_>) -> Option<String> {
+    facts.exit?;
     let claim = facts.seen.objects.claim.as_ref().and_then(|claim| claim.cluster_id);
-    let other = claim.filter(|id| !facts.identity.accepts(*id));
-    if let Some(other) = other {
-        return Some(format!("has the data of another cluster, {other}"));
-    }
-    says(exit, FOREIGN_DATA).then(|| "has the data of another cluster".to_owned())
+    let other = claim.filter(|id| !facts.identity.accepts(*id))?;
+    Some(format!("has the data of another cluster, {other}"))
+}
+
+fn foreign_data(facts: &Facts<'_>) -> Option<String> {
+    let line = fatal(&facts.exit?.message)?;
+    let foreign = FOREIGN_DATA.iter().any(|words| line.contains(words));
+    foreign.then(|| "has the data of another cluster".to_owned())
 }
 
 fn claim_gone(facts: &Facts<'_>) -> Option<String> {
@@ -154,12 +167,6 @@ fn volume_lost(facts: &Facts<'_>) -> Option<String> {
     lost.then(|| "has lost its volume".to_owned())
 }
 
-fn volume_on_gone_node(facts: &Facts<'_>) -> Option<String> {
-    let node =
-        facts.seen.objects.claim.as_ref()?.node.as_ref().filter(|node| node.state == NodeState::Gone)?;
-    Some(format!("had its volume on the node {}, which is gone", node.name))
-}
-
 fn empty_disk(facts: &Facts<'_>) -> Option<String> {
     let exit = facts.exit.filter(|_| facts.started)?;
     says(exit, EMPTY_DISK).then(|| "has an empty disk".to_owned())
@@ -171,15 +178,44 @@ fn cannot_join(facts: &Facts<'_>) -> Option<String> {
     says(exit, EMPTY_DISK).then(|| format!("cannot join the others: {}", last_words(&exit.message)))
 }
 
+/// Either of the two may be wrong: `corrupt.rs` finds out which one, and replaces it.
+fn data_differs(facts: &Facts<'_>) -> Option<String> {
+    let refuses = facts.exit.is_some() && corrupt::refuses_to_start(facts.pod);
+    refuses.then(|| "does not start, because its data differs from that of a member that runs".to_owned())
+}
+
 fn node_down(facts: &Facts<'_>) -> Option<String> {
     let node = facts.pod?.node.as_ref().filter(|node| node.state != NodeState::Ready)?;
-    Some(format!("was on the node {}, which is not ready", node.name))
+    let how = if node.state == NodeState::Gone { "deleted" } else { "not ready" };
+    Some(format!("was on the node {}, which is {how}", node.name))
+}
+
+/// The node that its volume is bound to. While a pod of the member is on a node that is ready, the volume is within reach.
+fn volume_node<'a>(seen: &Seen<'a>) -> Option<&'a Node> {
+    let pod_node = seen.objects.pod.as_ref().and_then(|pod| pod.node.as_ref());
+    let within_reach = pod_node.is_some_and(|node| node.state == NodeState::Ready);
+    seen.objects.claim.as_ref()?.node.as_ref().filter(|_| !within_reach)
 }
 
 fn volume_on_dead_node(facts: &Facts<'_>) -> Option<String> {
-    let node =
-        facts.seen.objects.claim.as_ref()?.node.as_ref().filter(|node| node.state == NodeState::NotReady)?;
+    let node = volume_node(facts.seen).filter(|node| node.state.is_dead())?;
     Some(format!("has its volume on the node {}, which is not ready", node.name))
+}
+
+/// The Node may come back under the same host name: nothing proves that the volume is lost, so it gets the time that a dead node gets.
+fn volume_on_unknown_host(facts: &Facts<'_>) -> Option<String> {
+    let node = volume_node(facts.seen).filter(|node| node.state == NodeState::Unknown)?;
+    Some(format!(
+        "has its volume on the host {}, and no Node carries that label kubernetes.io/hostname",
+        node.name
+    ))
+}
+
+/// Whether a member is down because of its node, or of the node of its volume.
+pub(crate) fn lacks_node(seen: &Seen<'_>) -> bool {
+    let pod_node = seen.objects.pod.as_ref().and_then(|pod| pod.node.as_ref());
+    let away = |node: &Node| node.state != NodeState::Ready;
+    pod_node.is_some_and(away) || volume_node(seen).is_some_and(away)
 }
 
 fn no_image(facts: &Facts<'_>) -> Option<String> {
@@ -232,24 +268,35 @@ fn crashing(facts: &Facts<'_>) -> Option<String> {
     Some(format!("keeps crashing (exit code {}): {}", exit.code, last_words(&exit.message)))
 }
 
-/// What of the end of a log says why it is the end. etcd logs a line of JSON, and a panic ends with the stacks of all goroutines: so
-/// the last line that is fatal, else where the panic begins, else the last one.
+/// The same, as short as a status wants it.
 fn last_words(log: &str) -> String {
-    let lines = || log.lines().map(str::trim).filter(|line| !line.is_empty());
-    let says = |line: &str, name: &str| -> Option<String> {
-        let line: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some(line.get(name)?.as_str()?.to_owned())
-    };
-    let is_fatal = |line: &&str| says(line, "level").is_some_and(|level| FATAL.contains(&level.as_str()));
-    let panics = |line: &&str| PANICS.iter().any(|words| line.starts_with(words));
-    let line = lines().rfind(is_fatal).or_else(|| lines().find(panics)).or_else(|| lines().next_back());
-    let line = line.unwrap_or_default();
-    let words = match (says(line, "msg"), says(line, "error")) {
+    reason(log).chars().take(MOST_WORDS).collect()
+}
+
+/// What of the end of a log says why it is the end: the fatal line, else the last one.
+fn reason(log: &str) -> String {
+    let last = || log.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let line = fatal(log).or_else(last).unwrap_or_default();
+    match (field(line, "msg"), field(line, "error")) {
         (Some(message), Some(error)) => format!("{message}: {error}"),
         (Some(message), None) => message,
         (None, _) => line.to_owned(),
-    };
-    words.chars().take(MOST_WORDS).collect()
+    }
+}
+
+/// The line after which the process ended by itself. etcd logs a line of JSON, and a panic ends with the stacks of all goroutines: so the last
+/// line that is fatal, else where the panic begins. A process that was killed has none.
+fn fatal(log: &str) -> Option<&str> {
+    let lines = || log.lines().map(str::trim);
+    let is_fatal = |line: &&str| field(line, "level").is_some_and(|level| FATAL.contains(&level.as_str()));
+    let panics = |line: &&str| PANICS.iter().any(|words| line.starts_with(words));
+    lines().rfind(is_fatal).or_else(|| lines().find(panics))
+}
+
+/// A field of a line of JSON.
+fn field(line: &str, name: &str) -> Option<String> {
+    let line: serde_json::Value = serde_json::from_str(line).ok()?;
+    Some(line.get(name)?.as_str()?.to_owned())
 }
 
 fn not_running_yet(facts: &Facts<'_>) -> Option<String> {
@@ -261,6 +308,15 @@ fn not_started_yet(facts: &Facts<'_>) -> Option<String> {
     (!facts.pod?.started).then(|| "runs, and reads its data".to_owned())
 }
 
+/// What is said of a member whose database is blocked.
+pub const DATABASE_BLOCKED: &str =
+    "runs, but its database does not respond, for example because it is being defragmented";
+
+/// etcd locks the database while it defragments it. A restart would throw the work away, and the next attempt would take as long.
+fn database_blocked(facts: &Facts<'_>) -> Option<String> {
+    facts.blocked.then(|| DATABASE_BLOCKED.to_owned())
+}
+
 fn silent(_: &Facts<'_>) -> Option<String> {
     Some("runs and does not serve".to_owned())
 }
@@ -270,34 +326,4 @@ fn says(exit: &Exit, what: &[&str]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::last_words;
-
-    #[test]
-    fn what_ended_a_process_is_told_and_not_where_its_stack_ended() {
-        let cases = [
-            ("a\nb\n\n", "b"),
-            ("", ""),
-            (
-                "{\"level\":\"info\",\"msg\":\"starting\"}\n{\"level\":\"fatal\",\"caller\":\"etcdmain/etcd.go:204\",\"msg\":\"discovery failed\",\"error\":\"member count is unequal\",\"stacktrace\":\"go…\"}",
-                "discovery failed: member count is unequal",
-            ),
-            (
-                "{\"level\":\"panic\",\"msg\":\"tocommit(9) is out of range [lastIndex(0)]\"}\npanic: tocommit(9) is out of range\n\ngoroutine 1 [running]:\nmain.main()\n\t/go/main.go:9 +0x1d",
-                "tocommit(9) is out of range [lastIndex(0)]",
-            ),
-            (
-                "panic: runtime error: index out of range\n\ngoroutine 7 [running]:\nmain.f(0x1)\n\t/a.go:3",
-                "panic: runtime error: index out of range",
-            ),
-            (
-                "etcd: error verifying flags, unknown flag: --x. See 'etcd --help'.",
-                "etcd: error verifying flags, unknown flag: --x. See 'etcd --help'.",
-            ),
-        ];
-        for (log, expected) in cases {
-            assert_eq!(last_words(log), expected);
-        }
-        assert_eq!(last_words(&"x".repeat(500)).len(), 160);
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use crate::{
     AlarmKind, MemberId, Refusal,
     case::{Case, Foreign, Health},
-    phase,
+    corrupt, phase,
     quorum::quorum,
     roll,
     rule::Deed,
@@ -107,6 +107,8 @@ whys! {
     CertificateEnds,
     /// A certificate is missing or cannot be used; the message says which.
     CertificateMissing,
+    /// A certificate that was provided is not used: it cannot be, or members do not trust its CA. They keep the ones that they have; the message says which Secret, and what to do.
+    CertificateHeld,
     /// TLS is off, as the spec asks for.
     TLSOff,
     /// There is room in every database.
@@ -117,7 +119,7 @@ whys! {
     NoSpace,
     /// No member has raised an alarm.
     NoAlarm,
-    /// A member's data differs from the others'.
+    /// Members have different data; the message has each one's hash. The operator replaces the minority by itself; without a majority, restore a backup with an EtcdRestore.
     Corrupt,
     /// All members that answer belong to one cluster.
     OneCluster,
@@ -250,9 +252,9 @@ fn available(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
     let (phase, message) = phase::judge(case, None, &[]);
     let known = case.picture.status.operation.as_ref();
     match phase {
-        _ if serves => (Truth::True, Why::Serving, "a linearizable read succeeded".into()),
-        // It makes every member say that it is not ready: clients are sent away, though there is a quorum.
+        // Nothing can be written, and every member fails its readiness probe: clients are sent away, though there is a quorum.
         _ if let Some(corrupt) = raised(case, AlarmKind::Corrupt) => (Truth::False, Why::Corrupt, corrupt),
+        _ if serves => (Truth::True, Why::Serving, "a linearizable read succeeded".into()),
         Phase::Unknown => (Truth::Unknown, Why::NotReachable, message),
         _ if case.identity.cluster_id.is_none() => {
             (Truth::False, Why::Bootstrapping, "the cluster does not exist yet".into())
@@ -315,7 +317,7 @@ fn up_to_date(case: &Case<'_>, deed: Option<&Deed>, _: &[Refusal]) -> Judgement 
     let message = if names.is_empty() {
         format!("there are {} members, and the spec asks for {}", members.len(), case.wanted.size)
     } else {
-        format!("{} have another version or other settings than the spec", names.join(", "))
+        format!("members without the version and settings of the spec: {}", names.join(", "))
     };
     (Truth::False, Why::Outdated, message)
 }
@@ -359,6 +361,9 @@ fn tls_valid(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
         return (Truth::Unknown, Why::CertificateMissing, "there are no certificates yet".into());
     };
     let message = format!("the certificate in Secret {secret} ends at {end}");
+    if !certificates.held.is_empty() {
+        return (Truth::False, Why::CertificateHeld, format!("{}; {message}", certificates.held.join("; ")));
+    }
     if end.duration_since(case.now) < ENDS_SOON {
         return (Truth::False, Why::CertificateEnds, format!("{message}, and was not renewed"));
     }
@@ -375,7 +380,9 @@ fn raised(case: &Case<'_>, kind: AlarmKind) -> Option<String> {
     let who = who(case, alarm.member);
     Some(match kind {
         AlarmKind::NoSpace => format!("{who} has reached its quota: only reads and deletes are served"),
-        AlarmKind::Corrupt => format!("the data of {who} differs from the others'"),
+        AlarmKind::Corrupt => {
+            corrupt::explain(case).unwrap_or_else(|| format!("{who} has raised the alarm CORRUPT"))
+        }
     })
 }
 
@@ -406,7 +413,8 @@ fn space_ok(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
 }
 
 fn no_corruption(case: &Case<'_>, _: Option<&Deed>, _: &[Refusal]) -> Judgement {
-    if let Some(corrupt) = raised(case, AlarmKind::Corrupt) {
+    // Also while a member does not start because its data differs, which raises no alarm.
+    if let Some(corrupt) = corrupt::explain(case).or_else(|| raised(case, AlarmKind::Corrupt)) {
         return (Truth::False, Why::Corrupt, corrupt);
     }
     match case.picture.etcd.alarms {

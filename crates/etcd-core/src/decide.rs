@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::{
     Claim, ClaimState, Objects, Picture, Plan, Refusal, Serial, Template, Version, adopt,
     case::{self, Case, Seen},
-    clean_up, conditions, data, finish, found, hand_over,
+    clean_up, conditions, corrupt, data, finish, found, hand_over,
     identity::{self, Identity},
     join, leave, news, objects, phase, repair, report, restore, roll,
     rule::{Deed, Verdict},
@@ -26,8 +26,19 @@ const CONFLICT: &[Rule] = &[leave::leftovers, repair::stray, restore::go];
 /// While there is no live member list: nobody's membership is touched. Only a user's correction of what is down is carried out.
 const BLIND: &[Rule] = &[roll::revert, restore::go];
 
+/// While the alarm CORRUPT is raised: no member is added, promoted or updated before the data of all voters is the same.
+const CORRUPT: &[Rule] = &[
+    corrupt::inherited,
+    restore::go,
+    roll::revert,
+    corrupt::resolve,
+    leave::leftovers,
+    repair::repair,
+    corrupt::wait,
+];
+
 /// While members are stopped or started for a restore.
-const RESTORING: &[Rule] = &[restore::go];
+const RESTORING: &[Rule] = &[corrupt::inherited, restore::go];
 
 /// Otherwise. Who has left goes; what is broken is mended; what has begun is finished; then what is asked for.
 const RULES: &[Rule] = &[
@@ -36,6 +47,7 @@ const RULES: &[Rule] = &[
     leave::unwanted_learner,
     // A user's correction of what is down goes before everything that waits for health.
     roll::revert,
+    corrupt::replace_minority,
     repair::repair,
     // What has begun.
     restore::go,
@@ -60,6 +72,7 @@ pub fn decide(picture: &Picture, exactly: Timestamp) -> Plan {
     let now = case::in_seconds(exactly);
     let mut identity = Identity::of(picture);
     let mut refusals = Vec::new();
+    identity::settle(&mut identity, picture);
     if identity.cluster_id.is_none() {
         identity::discover(&mut identity, picture);
     }
@@ -83,13 +96,14 @@ pub fn decide(picture: &Picture, exactly: Timestamp) -> Plan {
     let Some(wanted) = wanted else {
         return unbegun(picture, &identity, refusals, hold);
     };
-    if identity.cluster_id.is_none() && !picture.spec.paused {
+    let held = identity.is_held();
+    if identity.cluster_id.is_none() && !picture.spec.paused && !held {
         // The data of a backup is brought to one, and the others get it from there.
         let recovers = restore::recovers(picture, identity.record.as_ref());
         found::choose(&mut identity, picture, if recovers { 1 } else { wanted.size });
     }
     let case = Case::new(picture, &wanted, identity, exactly);
-    if picture.spec.paused {
+    if picture.spec.paused || held {
         let outcome = Outcome { deed: None, acts: false, wake: None };
         return plan(&case, None, outcome, refusals, hold);
     }
@@ -108,11 +122,11 @@ pub(crate) struct Outcome {
 
 fn judge(case: &Case<'_>) -> Outcome {
     let rules = match () {
-        () if !case.identity.contradictions.is_empty() => &[],
         () if restore::is_exclusive(case) => RESTORING,
         () if !case.strays.is_empty() => CONFLICT,
         () if case.identity.cluster_id.is_none() => FOUNDING,
         () if !case.has_list() => BLIND,
+        () if corrupt::is_raised(&case.picture.etcd) => CORRUPT,
         () => RULES,
     };
     let mut wake: Option<(Duration, String)> = None;
@@ -185,7 +199,7 @@ fn ending(picture: &Picture, identity: &Identity) -> Plan {
         phase: Some(etcd_types::Phase::Deleting),
         message: Some(message),
         observed_generation: picture.cluster.generation,
-        cluster_id: identity.cluster_id.map(|id| id.to_string()),
+        cluster_id: report::cluster_id(identity, picture),
         operation: None,
         ready_members: None,
         leader: None,

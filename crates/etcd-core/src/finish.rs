@@ -7,7 +7,7 @@ use crate::{
     Version,
     case::{Case, Health, Seen},
     cause::Remedy,
-    join, roll,
+    join, repair, roll,
     rule::{Deed, LOOK, SOON, Verdict},
     text::members,
 };
@@ -17,6 +17,8 @@ const VERIFYING: &str = "Verifying";
 
 /// For how long the end of an operation waits for what nobody announces.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+/// Time within which etcd raises the version of the stored data, and in which it is looked at more often.
+const PROMPT: SignedDuration = SignedDuration::from_secs(10);
 
 /// Nothing is left to be done for what is on record.
 pub(crate) fn finish(case: &Case<'_>) -> Verdict {
@@ -63,7 +65,9 @@ fn wait(case: &Case<'_>, known: &Operation, away: &Seen<'_>) -> Verdict {
         Health::Unseen(_) => !begun || case.now.duration_since(known.step_started_at.0) < PATIENCE,
         Health::Down(cause) => match cause.remedy {
             Remedy::Wait => true,
-            Remedy::Restart => away.time(case.now) < case.wanted.remediation.restart_after,
+            Remedy::Restart | Remedy::RestartLate => {
+                away.time(case.now) < repair::patience(case, cause.remedy)
+            }
             Remedy::Correct | Remedy::Replace | Remedy::ReplaceNow | Remedy::Refresh => false,
         },
     };
@@ -77,7 +81,8 @@ fn wait(case: &Case<'_>, known: &Operation, away: &Seen<'_>) -> Verdict {
     }
 }
 
-/// The stored data follows the last member within seconds.
+/// The stored data follows the last member within 4 s: so often the leader compares the versions of all members (`monitorClusterVersions`
+/// in server/etcdserver/server.go).
 fn verify(case: &Case<'_>, known: &Operation) -> Verdict {
     let Some(version) = target(case, known).filter(|_| known.kind == OperationKind::Upgrade) else {
         return Verdict::Pass;
@@ -89,5 +94,7 @@ fn verify(case: &Case<'_>, known: &Operation) -> Verdict {
         return Verdict::Pass;
     }
     let why = format!("all members run {version}; their data follows");
-    Verdict::Do(Deed::new(known.kind, &known.target, VERIFYING).saying(why.clone()).look_again(LOOK, why))
+    let late = verifying && case.now.duration_since(known.step_started_at.0) > PROMPT;
+    let again = if late { LOOK } else { SOON };
+    Verdict::Do(Deed::new(known.kind, &known.target, VERIFYING).saying(why.clone()).look_again(again, why))
 }

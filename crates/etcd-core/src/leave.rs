@@ -126,7 +126,9 @@ pub(crate) fn remove(case: &Case<'_>, seen: &Seen<'_>, deed: Deed, why: &str) ->
 
 /// Hands the leadership to whoever serves, is preferred, has not just come back, and is furthest.
 pub(crate) fn heir(case: &Case<'_>, from: Serial, preferred: impl Fn(&Seen<'_>) -> bool) -> Option<Step> {
-    let candidates = case.voters().filter(|seen| seen.serial != from && seen.health == Health::Serving);
+    let known = case.data.as_ref().filter(|data| !data.same.is_empty());
+    let differs = |seen: &Seen<'_>| known.is_some_and(|data| !data.same.contains(&seen.id()));
+    let candidates = case.voters().filter(|seen| seen.serial != from && seen.answers() && !differs(seen));
     let unsettled = case.voters.unsettled(SETTLE, case.exactly).map(|(id, _)| id);
     let to = candidates.max_by_key(|seen| {
         let applied = seen.endpoint.map_or(0, |endpoint| endpoint.raft_applied_index);

@@ -16,6 +16,7 @@
 //! | `objects.rs` | what must be there, whatever is being done |
 //! | `case.rs`, `cause.rs` | who is a member, who serves; why somebody does not, and what helps |
 //! | `quorum.rs` | may this member go down, may that one leave? |
+//! | `corrupt.rs` | whose data differs from that of the majority, and when the alarm CORRUPT is disarmed |
 //! | `data.rs` | which version's data a member may have, seen or not |
 //! | `identity.rs`, `found.rs`, `join.rs`, `leave.rs` | `new` or `existing`; the ways in and out |
 //! | `restore.rs`, `record.rs` | data from a backup: into a new cluster, or in place; how far that is |
@@ -35,6 +36,7 @@ mod case;
 mod cause;
 mod clean_up;
 pub mod conditions;
+mod corrupt;
 mod data;
 mod decide;
 mod finish;
@@ -64,15 +66,17 @@ pub mod validate;
 pub mod version;
 mod volumes;
 
+pub use cause::DATABASE_BLOCKED;
 pub use conditions::{Condition, Truth, Why};
+pub use corrupt::data_may_differ;
 pub use decide::decide;
 pub use hand_over::MOVE_LEADER;
-pub use identity::known_id;
+pub use identity::{known_id, remembered};
 pub use ids::{ClusterId, MemberId, NoId, Serial};
 pub use names::{CLIENT_PORT, METRICS_PORT, Names, PEER_PORT};
 pub use picture::{
-    Alarm, AlarmKind, Certificates, Claim, ClaimPhase, ClaimState, Cluster, Endpoint, Etcd, Exit, Latch,
-    Listed, Member, Node, NodeState, Picture, Pod, Recovery, StatefulSet, Unreachable, UpgradeBackup,
+    Alarm, AlarmKind, Certificates, Claim, ClaimPhase, ClaimState, Cluster, DataHash, Endpoint, Etcd, Exit,
+    Latch, Listed, Member, Node, NodeState, Picture, Pod, Recovery, StatefulSet, Unreachable, UpgradeBackup,
     Waiting, Work, WorkState, Works,
 };
 pub use plan::{

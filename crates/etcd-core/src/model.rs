@@ -1,7 +1,9 @@
 //! A small model for tests of `decide`: it carries plans out, and plays Kubernetes and etcd by their rules. It knows what is really
 //! on each disk, and objects when a plan would break something.
 
+mod data;
 mod etcd;
+mod nodes;
 mod observe;
 pub(crate) mod restore;
 
@@ -14,8 +16,8 @@ use serde_json::{Value, json};
 
 use self::etcd::{Disk, Etcd};
 use crate::{
-    Alarm, ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, Plan, Serial, Stage, Start, Step,
-    Template, UpgradeBackup, Version, Waiting, decide, quorum::quorum,
+    Alarm, AlarmKind, ClaimPhase, ClaimState, ClusterId, DowngradeAction, Exit, Latch, MemberId, Plan,
+    Serial, Stage, Start, Step, Template, UpgradeBackup, Version, Waiting, decide,
 };
 
 /// A cluster that is not ours.
@@ -39,6 +41,14 @@ pub(crate) struct Model {
     /// Settings that etcd does not start with.
     pub(crate) bad_argument: Option<&'static str>,
     pub(crate) dead_nodes: BTreeSet<String>,
+    /// Nodes that are gone for good: their Nodes are deleted.
+    pub(crate) gone_nodes: BTreeSet<String>,
+    /// Nodes whose kubelet is not heard of, and whose pods go on.
+    pub(crate) silent_nodes: BTreeSet<String>,
+    /// Members that the operator does not reach, though others do.
+    pub(crate) unreachable: BTreeSet<Serial>,
+    /// Every latch that was written.
+    pub(crate) latches: Vec<Latch>,
     /// Whether the operator reaches the members.
     pub(crate) reachable: bool,
     /// Whether the storage class lets volumes grow.
@@ -46,8 +56,13 @@ pub(crate) struct Model {
     /// Whether nodes have room for pods.
     pub(crate) room: usize,
     pub(crate) certificate_problems: Vec<String>,
+    pub(crate) certificates_held: Vec<String>,
     pub(crate) certificates_end: Option<Timestamp>,
     pub(crate) alarms: Vec<Alarm>,
+    /// Disks whose keys and values differ from what was written, and how.
+    pub(crate) damaged: BTreeMap<String, u32>,
+    /// Whether etcd's checks run: they find data that differs among members that run.
+    pub(crate) finds_differences: bool,
     pub(crate) upgrade_hold: Option<String>,
     pub(crate) upgrade_backup: Option<UpgradeBackup>,
     pub(crate) move_leader: Option<String>,
@@ -61,6 +76,7 @@ pub(crate) struct Model {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Box {
     pub(crate) stateful_set: Option<(String, Template)>,
+    pub(crate) set_deleting: bool,
     pub(crate) pod: Option<PodModel>,
     pub(crate) claim: Option<ClaimModel>,
 }
@@ -71,9 +87,16 @@ pub(crate) struct PodModel {
     pub(crate) template: Template,
     pub(crate) created: Timestamp,
     pub(crate) node: Option<String>,
+    pub(crate) deleting: bool,
+    /// Since when Kubernetes has not heard of its node.
+    pub(crate) unheard_since: Option<Timestamp>,
     pub(crate) running: bool,
+    /// What its kubelet said last.
+    pub(crate) reported_running: bool,
     pub(crate) started: bool,
     pub(crate) hangs: bool,
+    /// With `hangs`: only its database does not answer.
+    pub(crate) blocked: bool,
     pub(crate) restarts: u32,
     pub(crate) exit: Option<Exit>,
     pub(crate) waiting: Option<Waiting>,
@@ -114,12 +137,19 @@ impl Model {
             no_image: BTreeSet::new(),
             bad_argument: None,
             dead_nodes: BTreeSet::new(),
+            gone_nodes: BTreeSet::new(),
+            silent_nodes: BTreeSet::new(),
+            unreachable: BTreeSet::new(),
+            latches: Vec::new(),
             reachable: true,
             class_grows: true,
             room: usize::MAX,
             certificate_problems: Vec::new(),
+            certificates_held: Vec::new(),
             certificates_end: None,
             alarms: Vec::new(),
+            damaged: BTreeMap::new(),
+            finds_differences: false,
             upgrade_hold: None,
             upgrade_backup: None,
             move_leader: None,
@@ -147,6 +177,7 @@ impl Model {
 
     /// Decides, and carries out the first `effects` of it; all of them unless said otherwise.
     pub(crate) fn reconcile_part(&mut self, effects: usize) -> Plan {
+        self.write_consent();
         let picture = self.picture();
         let plan = decide(&picture, self.now);
         self.check(&plan);
@@ -166,13 +197,20 @@ impl Model {
                     objects.latch.restore.as_ref().map(|it| &it.stage),
                     Some(Stage::Returning { .. })
                 );
+                // Members that serve correct an ID that somebody has edited.
+                let corrects = self.has_quorum() && before != self.etcd.cluster_id;
+                let corrects = corrects && objects.latch.cluster_id == self.etcd.cluster_id;
                 assert!(
                     before.is_none()
                         || objects.latch.cluster_id == before
+                        || corrects
                         || (switches && (consented || aborts)),
                     "the latch forgot:\n{plan}"
                 );
                 self.latch = Some(objects.latch.clone());
+                if self.latches.last() != self.latch.as_ref() {
+                    self.latches.extend(self.latch.clone());
+                }
             }
             for wish in &objects.claims {
                 if go() {
@@ -259,14 +297,18 @@ impl Model {
             Step::Promote { id, .. } => self.etcd.promote(*id),
             Step::RemoveMember { id, .. } => self.etcd.remove(*id),
             Step::MoveLeader { to, .. } => self.etcd.leader = Some(*to),
+            Step::Disarm { members, .. } => {
+                self.alarms
+                    .retain(|alarm| alarm.kind != AlarmKind::Corrupt || !members.contains(&alarm.member));
+            }
             Step::RestartPod { serial, pod_uid, .. } => {
                 let entry = self.boxes.entry(*serial).or_default();
                 assert_eq!(entry.pod.as_ref().map(|pod| &pod.uid), Some(pod_uid));
-                entry.pod = None;
+                self.kill_pod(serial.0);
             }
             Step::DeleteStatefulSet { serial, .. } => {
-                let entry = self.boxes.entry(*serial).or_default();
-                (entry.stateful_set, entry.pod) = (None, None);
+                self.boxes.entry(*serial).or_default().set_deleting = true;
+                self.kill_pod(serial.0);
             }
             Step::DeleteClaim { serial, .. } => {
                 self.boxes.entry(*serial).or_default().claim = None;
@@ -297,6 +339,13 @@ impl Model {
         let wishes = || plan.objects.iter().flat_map(|objects| &objects.members);
         let founds = wishes().any(|wish| matches!(wish.template.start, Start::Found { .. }));
         assert!(!(founds && latched), "`new` after the latch:\n{plan}");
+        let has_id = |entry: &Box| entry.claim.as_ref().is_some_and(|claim| claim.cluster_id.is_some());
+        let is_seed = |entry: &Box| entry.claim.as_ref().is_some_and(|claim| claim.state == ClaimState::Seed);
+        let trace = |entry: &Box| has_id(entry) || is_seed(entry);
+        assert!(
+            !(founds && self.boxes.values().any(trace)),
+            "`new` though there was a cluster or a restore:\n{plan}"
+        );
         let begins = self.restores.request.as_ref().is_some_and(|request| request.name.is_none());
         let under_way =
             matches!(self.stage(), Some(stage) if !matches!(stage, Stage::Completed | Stage::Failed { .. }));
@@ -320,20 +369,26 @@ impl Model {
         }
         let serving = self.serving();
         let voters = self.etcd.voters();
+        self.check_data(plan, step);
         match step {
             Step::AddLearner { serial, .. } => {
                 assert_eq!(self.etcd.learners(), 0, "a second learner:\n{plan}");
                 assert!(!self.etcd.ever.contains(serial), "a number is used twice:\n{plan}");
             }
+            // The alarm makes every pod unready and refuses writes. Without a list the operator does not know of it, and cannot tell a member
+            // that it does not reach from one that a setting has broken.
+            Step::RestartPod { .. } if self.is_corrupt() && self.answers().members.is_none() => {}
             Step::RestartPod { serial, .. } if serving.contains(serial) => {
                 let left = serving.len() - 1;
-                assert!(left >= quorum(voters.len()) || voters.len() == 1, "quorum broken:\n{plan}");
+                assert!(is_majority(left, voters.len()) || voters.len() == 1, "quorum broken:\n{plan}");
                 let leads = self.etcd.leader == Some(*serial);
-                assert!(!leads || voters.len() == 1, "the leader was not moved:\n{plan}");
+                // Only the leader itself can hand over, and it is not reached. No writes are accepted while the alarm is raised.
+                let cannot_move = self.is_corrupt() && self.unreachable.contains(serial);
+                assert!(!leads || cannot_move || voters.len() == 1, "the leader was not moved:\n{plan}");
             }
             Step::RemoveMember { serial: Some(serial), .. } if voters.contains(serial) => {
                 let left = serving.iter().filter(|other| *other != serial).count();
-                assert!(left >= quorum(voters.len() - 1), "quorum broken:\n{plan}");
+                assert!(is_majority(left, voters.len() - 1), "quorum broken:\n{plan}");
                 assert!(
                     self.etcd.leader != Some(*serial) || !serving.contains(serial),
                     "the leader was removed:\n{plan}"
@@ -341,6 +396,13 @@ impl Model {
             }
             Step::DeleteStatefulSet { serial, .. } => {
                 let restoring = matches!(self.stage(), Some(Stage::Stopping | Stage::Returning { .. }));
+                // A seed whose record was lost before its cluster ID was on record makes room for the one that is on record.
+                let memory = crate::remembered(self.latch.clone(), &self.status);
+                let unknown = memory.cluster_id.is_none() && !self.boxes.values().any(has_id);
+                let superseded = memory
+                    .restore
+                    .is_some_and(|it| unknown && !it.is_over() && !it.is_in_place() && it.seed != *serial);
+                let restoring = restoring || superseded;
                 assert!(restoring || !self.etcd.is_member(*serial), "a member's StatefulSet:\n{plan}");
             }
             Step::DeleteClaim { serial, .. } => {
@@ -405,8 +467,9 @@ impl Model {
     }
 
     pub(crate) fn kill_pod(&mut self, serial: u64) {
-        if let Some(entry) = self.boxes.get_mut(&Serial(serial)) {
-            entry.pod = None;
+        let pod = self.boxes.get_mut(&Serial(serial)).and_then(|entry| entry.pod.as_mut());
+        if let Some(pod) = pod {
+            pod.deleting = true;
         }
     }
 
@@ -423,14 +486,36 @@ impl Model {
         self.kill_pod(serial);
     }
 
+    /// Some bytes of a member's database change, while it runs.
+    pub(crate) fn damage(&mut self, serial: u64, to: u32) {
+        if let Some(key) = self.disk_key(Serial(serial)) {
+            self.damaged.insert(key, to);
+        }
+    }
+
+    /// One of etcd's checks finds that data differs. The member that it names may be any.
+    pub(crate) fn raise_corrupt(&mut self, named: MemberId) {
+        self.alarms.push(Alarm { member: named, kind: AlarmKind::Corrupt });
+    }
+
     pub(crate) fn hang(&mut self, serial: u64) {
         if let Some(pod) = self.boxes.get_mut(&Serial(serial)).and_then(|entry| entry.pod.as_mut()) {
             pod.hangs = true;
         }
     }
 
-    pub(crate) fn kill_node(&mut self, serial: u64) {
-        self.dead_nodes.insert(node_of(Serial(serial)));
+    /// It defragments its database: it serves nothing meanwhile, and its process is alive.
+    pub(crate) fn defragment(&mut self, serial: u64) {
+        self.hang(serial);
+        if let Some(pod) = self.boxes.get_mut(&Serial(serial)).and_then(|entry| entry.pod.as_mut()) {
+            pod.blocked = true;
+        }
+    }
+
+    pub(crate) fn end_defragmentation(&mut self, serial: u64) {
+        if let Some(pod) = self.boxes.get_mut(&Serial(serial)).and_then(|entry| entry.pod.as_mut()) {
+            (pod.hangs, pod.blocked) = (false, false);
+        }
     }
 
     /// A copy of another member's data is mounted under a member.
@@ -474,6 +559,11 @@ impl Model {
     }
 }
 
+/// More than half. Counted here on its own, so that a mistake in `quorum.rs` is noticed.
+pub(crate) fn is_majority(some: usize, all: usize) -> bool {
+    some * 2 > all
+}
+
 fn condition(judged: &crate::Condition) -> meta::Condition {
     meta::Condition {
         type_: judged.kind.to_owned(),
@@ -483,8 +573,4 @@ fn condition(judged: &crate::Condition) -> meta::Condition {
         last_transition_time: meta::Time(Timestamp::UNIX_EPOCH),
         observed_generation: None,
     }
-}
-
-pub(crate) fn node_of(serial: Serial) -> String {
-    format!("node-{serial}")
 }

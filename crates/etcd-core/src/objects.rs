@@ -26,7 +26,7 @@ pub(crate) fn objects(case: &Case<'_>, outcome: &Outcome, adopted: &BTreeMap<Ser
         true => founders(case),
         false => members(case, deed, adopted),
     };
-    let voters = if case.has_list() { voters(case) } else { members.len() };
+    let (voters, soon) = if case.has_list() { voters(case) } else { (members.len(), 0) };
     Objects {
         latch: latch(case, proposed),
         wanted: case.wanted.clone(),
@@ -36,17 +36,25 @@ pub(crate) fn objects(case: &Case<'_>, outcome: &Outcome, adopted: &BTreeMap<Ser
             claims(case, &members, adopted)
         },
         members,
-        min_available: (voters > 1).then(|| u32::try_from(quorum(voters)).unwrap_or(u32::MAX)),
+        min_available: min_available(voters, soon),
         seed: restore::seed(case),
         replay: restore::replay_wish(case),
         closed: restore::is_closed(case),
     }
 }
 
-/// Who votes, or will in a moment. A learner that does not come up must not keep nodes from being drained: it has no vote.
-fn voters(case: &Case<'_>) -> usize {
+/// How many voters there are, and how many more will be in a moment. A learner that does not come up has no vote.
+fn voters(case: &Case<'_>) -> (usize, usize) {
     let soon = |learner: &Seen<'_>| learner.health == Health::Learning || join::has_greeted(learner);
-    case.voters.0.len() + usize::from(case.learner().is_some_and(soon))
+    (case.voters.0.len(), usize::from(case.learner().is_some_and(soon)))
+}
+
+/// How many ready members an eviction has to leave: all voters but one, and never less than a quorum, also of those that will vote in a
+/// moment. A learner that never votes blocks no drain: it takes the place of no voter. One voter alone has no budget: nothing could be
+/// drained.
+fn min_available(voters: usize, soon: usize) -> Option<u32> {
+    let least = quorum(voters + soon).max(voters.saturating_sub(1));
+    (voters + soon > 1).then(|| u32::try_from(least).unwrap_or(u32::MAX))
 }
 
 /// What is to be remembered from now on.
@@ -59,9 +67,11 @@ fn latch(case: &Case<'_>, proposed: Option<&Deed>) -> Latch {
 fn founders(case: &Case<'_>) -> Vec<MemberWish> {
     let founders = &case.identity.founders;
     let on_record = case.picture.latch.as_ref().is_some_and(|latch| latch.founders == *founders);
+    let starts_seed = case.identity.record.as_ref().is_some_and(|record| record.stage == Stage::Starting);
     let left = case.members.values().any(|seen| {
-        !founders.contains(&seen.serial)
-            && (seen.objects.stateful_set.is_some() || seen.objects.pod.is_some())
+        let there = seen.objects.stateful_set.is_some() || seen.objects.pod.is_some();
+        // What a restore gives up does not come back as a member: a pod on a dead node is not waited for.
+        !founders.contains(&seen.serial) && if starts_seed { restore::runs(case, seen) } else { there }
     });
     let certified = case.picture.certificates.problems.is_empty();
     let (version, start) = match &case.identity.record {
@@ -152,4 +162,30 @@ fn claims(case: &Case<'_>, members: &[MemberWish], adopted: &BTreeMap<Serial, &C
         seed: None,
     });
     members.iter().map(of_member).chain(of_left).chain(restore::claims(case)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::min_available;
+
+    #[test]
+    fn an_eviction_leaves_all_voters_but_one_and_a_quorum() {
+        // Voters, learners that are about to vote, ready members that have to stay.
+        let cases = [
+            (0, 0, None),
+            (1, 0, None),
+            (1, 1, Some(2)),
+            (2, 0, Some(2)),
+            (3, 0, Some(2)),
+            (3, 1, Some(3)),
+            (4, 0, Some(3)),
+            (5, 0, Some(4)),
+            (5, 1, Some(4)),
+            (6, 0, Some(5)),
+            (7, 0, Some(6)),
+        ];
+        for (voters, soon, expected) in cases {
+            assert_eq!(min_available(voters, soon), expected, "{voters} voters, {soon} soon");
+        }
+    }
 }

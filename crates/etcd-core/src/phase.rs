@@ -3,7 +3,7 @@
 use etcd_types::{OperationKind, Phase};
 
 use crate::{
-    Listed, Refusal, Why,
+    ClusterId, Listed, Refusal, Why,
     case::{Case, Foreign, Health},
     cause::Remedy,
     conditions,
@@ -66,7 +66,7 @@ fn phase_of(kind: OperationKind) -> Phase {
     match kind {
         OperationKind::Found => Phase::Bootstrapping,
         OperationKind::ScaleOut | OperationKind::ScaleIn => Phase::Scaling,
-        OperationKind::Restart | OperationKind::Replace => Phase::Repairing,
+        OperationKind::Restart | OperationKind::Replace | OperationKind::Disarm => Phase::Repairing,
         OperationKind::Upgrade => Phase::Upgrading,
         OperationKind::Downgrade => Phase::Downgrading,
         OperationKind::Configure => Phase::ApplyingConfig,
@@ -107,11 +107,17 @@ fn blind(case: &Case<'_>, deed: Option<&Deed>) -> (Phase, String) {
 
 /// Different cluster IDs: who says what.
 pub(crate) fn conflict(case: &Case<'_>) -> Option<String> {
+    if let Some(lost) = &case.identity.lost {
+        return Some(lost.clone());
+    }
     let ours = case.identity.cluster_id?;
     if !case.identity.contradictions.is_empty() {
-        let all: Vec<String> = case.identity.contradictions.iter().map(ToString::to_string).collect();
-        let what = "the ConfigMap, the status and the claims remember different cluster IDs";
-        return Some(format!("{what} ({}): nothing is changed until they agree", all.join(", ")));
+        let say = |(place, id): &(String, ClusterId)| format!("{place} says {id}");
+        let each: Vec<String> = case.identity.contradictions.iter().map(say).collect();
+        return Some(format!(
+            "different cluster IDs are on record ({}): nothing is changed until members that serve confirm one of them, or until all say the same. `etcdctl endpoint status --write-out=json` prints the ID of the data; correct the others",
+            each.join(", ")
+        ));
     }
     let (stray, foreign) = case.strays.first()?;
     let name = case.name(*stray);

@@ -53,6 +53,8 @@ pub struct Recovery {
     pub uid: String,
     /// Whether somebody agreed to give up the present data. Where there is none, always.
     pub consented: bool,
+    /// Whether somebody agreed to go on without a backup of the present data.
+    pub without_safety_backup: bool,
     /// What the data comes from, in words: "the backup nightly-1".
     pub label: String,
     /// What all that was asked for is known by: another one is something else.
@@ -114,6 +116,8 @@ pub enum WorkState {
     Done(String),
     /// It failed, for good: why, in a sentence.
     Failed(String),
+    /// It is done, and its result was lost with its pod: it must be done again.
+    ResultLost,
 }
 
 /// Which EtcdCluster it is.
@@ -257,8 +261,28 @@ pub enum NodeState {
     Ready,
     /// Its kubelet does not, or nobody hears from it.
     NotReady,
-    /// There is no such node any more.
+    /// There is no Node of this name any more: the one that a pod was given to is deleted.
     Gone,
+    /// No Node carries this host name. It may be deleted, about to register again, or labelled otherwise.
+    Unknown,
+}
+
+impl NodeState {
+    /// Whether pods on it are known not to be stopped by its kubelet.
+    pub(crate) fn is_dead(self) -> bool {
+        matches!(self, Self::NotReady | Self::Gone)
+    }
+}
+
+impl std::fmt::Display for NodeState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ready => "Ready",
+            Self::NotReady => "NotReady",
+            Self::Gone => "deleted",
+            Self::Unknown => "unknown: no Node carries this host name",
+        })
+    }
 }
 
 /// A member's claim.
@@ -282,7 +306,8 @@ pub struct Claim {
     pub started: Option<Version>,
     /// The annotation that says whether its member spoke TLS: etcd keeps the peers' URLs with its data.
     pub tls: Option<bool>,
-    /// The one node that its volume can be used on, where that is so (local volumes).
+    /// The one node that its volume can be used on, where that is so (local volumes): the Node that carries the volume's host name, else that
+    /// host name, with [`NodeState::Unknown`].
     pub node: Option<Node>,
     /// `spec.storageClassName`.
     pub class: Option<String>,
@@ -330,6 +355,12 @@ pub struct Etcd {
     pub members: Option<Vec<Listed>>,
     /// Alarms that are raised; nothing when nobody could say.
     pub alarms: Option<Vec<Alarm>>,
+    /// Members whose process answers a request that needs no database, and not one that reads it: something holds the database, such as a
+    /// defragmentation.
+    pub blocked: BTreeSet<Serial>,
+    /// The hash of each voter's data, or why it is not known; empty unless data may differ
+    /// ([`data_may_differ`](crate::data_may_differ)).
+    pub hashes: BTreeMap<MemberId, Result<DataHash, Unreachable>>,
 }
 
 /// Why a member did not answer, in a sentence.
@@ -416,6 +447,17 @@ pub enum AlarmKind {
     Corrupt,
 }
 
+/// The hash of a member's keys and values: etcd's `HashKV`. Members with the same data have the same one at the same revisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DataHash {
+    /// The last revision that is in it.
+    pub revision: i64,
+    /// The revision that was compacted last.
+    pub compact_revision: i64,
+    /// The hash.
+    pub hash: u32,
+}
+
 /// The certificates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Certificates {
@@ -423,4 +465,7 @@ pub struct Certificates {
     pub first_to_end: Option<(Timestamp, String)>,
     /// What is wrong with them, a sentence each: "Secret db-own has no tls.crt". While there is something, nobody is started.
     pub problems: Vec<String>,
+    /// What was provided and is not used, a sentence each: a certificate of a CA that members do not trust. Members go on with what they
+    /// have, so it keeps nothing else from being done.
+    pub held: Vec<String>,
 }

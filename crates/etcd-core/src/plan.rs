@@ -182,6 +182,13 @@ pub enum Step {
         /// Its ID.
         to_id: MemberId,
     },
+    /// `Alarm` with DEACTIVATE, for CORRUPT. One that is not raised means done.
+    Disarm {
+        /// The members that alarms name. One of them may have been removed, or be 0.
+        members: Vec<MemberId>,
+        /// A voter to ask.
+        ask: Serial,
+    },
     /// Delete the pod of this UID; its StatefulSet makes it again, from its present template.
     RestartPod {
         /// Whose.
@@ -306,6 +313,7 @@ impl fmt::Display for Step {
             Self::MoveLeader { from, to, .. } => {
                 write!(f, "move the leader from member {from} to member {to}")
             }
+            Self::Disarm { .. } => f.write_str("disarm the alarm CORRUPT"),
             Self::RestartPod { serial, why, .. } => write!(f, "restart the pod of member {serial}: {why}"),
             Self::DeleteStatefulSet { serial, why, .. } => {
                 write!(f, "delete the StatefulSet of member {serial}: {why}")

@@ -6,12 +6,13 @@ use jiff::Timestamp;
 
 use crate::{MemberId, case::Health, text::seconds};
 
-/// For how long a member must have been back before the next one may go. etcd itself counts members as connected after 5 s
-/// (`HealthInterval` in server/etcdserver/server.go), and refuses new members before that.
+/// Time after which etcd counts a member as connected (`HealthInterval` in server/etcdserver/server.go). It refuses new members before
+/// that. A member whose container has crashed must have been ready for as long before another member may go down.
 pub const SETTLE: Duration = Duration::from_secs(5);
 
-/// For how long a member's pod must have been ready before the next one may go: until then, Services and clients may not have
-/// found their way back to it.
+/// Time for which a member's pod must have been ready before another member may go down: until then, Services and clients may not
+/// have found their way back to it. More is not needed. A member that serves has answered a linearizable read, so it has applied
+/// everything that was committed before. What is on record is of whole seconds, so the real time is between 1 s and 2 s.
 pub const READY: Duration = Duration::from_secs(2);
 
 /// How many of `voters` must agree.
@@ -28,6 +29,9 @@ pub struct Voter {
     pub serves: bool,
     /// Whether it answers linearizable reads, ours or its kubelet's: then it votes.
     pub votes: bool,
+    /// Whether it answers linearizable reads, and its pod is not ready because the alarm CORRUPT is raised: `/readyz` fails on every
+    /// member then.
+    pub alarmed: bool,
     /// Whether its process may run: then it may vote, though it does not answer us.
     pub runs: bool,
     /// Whether it is down for certain: its pod is not ready.
@@ -36,6 +40,20 @@ pub struct Voter {
     pub since: Option<Timestamp>,
     /// Since when its pod has been ready as well.
     pub ready_since: Timestamp,
+    /// Whether the container of its pod has ended and was started again.
+    pub crashed: bool,
+}
+
+impl Voter {
+    /// Since when clients can have found it: its pod is ready, and it answers.
+    fn back_since(&self) -> Timestamp {
+        self.since.map_or(self.ready_since, |since| since.max(self.ready_since))
+    }
+
+    /// Time for which it must have been back before another member may go down.
+    fn calm(&self) -> Duration {
+        if self.crashed { SETTLE } else { READY }
+    }
 }
 
 /// All voters of the live member list.
@@ -86,10 +104,12 @@ pub enum Hindrance {
     #[error("its data is in memory (spec.storage.medium) and would be lost with its pod; {0}")]
     LosesData(Remedy),
     /// Somebody has just come back.
-    #[error("member {last} is back, and settles for {}", seconds(SETTLE))]
+    #[error("member {last} has just come back; it must be ready for {}", seconds(*calm))]
     TooSoonAfter {
         /// Who.
         last: MemberId,
+        /// How long it must have been ready.
+        calm: Duration,
         /// How long to wait.
         wait: Duration,
     },
@@ -136,16 +156,10 @@ impl Voters {
         waits.into_iter().take(enough).next_back().filter(|wait| !wait.is_zero())
     }
 
-    /// Somebody whom clients may not have found again yet.
-    fn just_back(&self, now: Timestamp) -> Option<(MemberId, Duration)> {
-        let wait = |voter: &Voter| {
-            let ready = left(voter.ready_since, READY, now).filter(|_| voter.since.is_some());
-            Some((voter.id, ready?))
-        };
-        self.unsettled(SETTLE, now)
-            .into_iter()
-            .chain(self.0.iter().filter_map(wait))
-            .max_by_key(|(_, wait)| *wait)
+    /// The voter that clients may not have found again yet, and how long to wait for it.
+    fn just_back(&self, now: Timestamp) -> Option<(&Voter, Duration)> {
+        let wait = |voter: &Voter| left(voter.back_since(), voter.calm(), now);
+        self.0.iter().filter_map(|voter| Some((voter, wait(voter)?))).max_by_key(|(_, wait)| *wait)
     }
 }
 
@@ -184,7 +198,7 @@ pub fn may_go_down(member: MemberId, voters: &Voters, now: Timestamp) -> Result<
         return Err(Hindrance::WouldLoseQuorum { healthy, voters: voters.0.len(), needed });
     }
     match voters.just_back(now) {
-        Some((last, wait)) => Err(Hindrance::TooSoonAfter { last, wait }),
+        Some((last, wait)) => Err(Hindrance::TooSoonAfter { last: last.id, calm: last.calm(), wait }),
         None => Ok(Permit(Grounds::Spare)),
     }
 }
@@ -205,14 +219,17 @@ pub(crate) fn down_already(health: &Health) -> Option<Permit> {
     matches!(health, Health::Down(_) | Health::CatchingUp(_)).then_some(Permit(Grounds::Down))
 }
 
-/// May `member` leave for good? Enough of the others must serve for what remains, and now.
+/// May `member` leave for good? Enough of the others must serve for what remains, and now. While the alarm CORRUPT is raised, no pod is
+/// ready; then it is enough that they answer linearizable reads: they commit the removal.
 pub fn may_leave(member: MemberId, voters: &Voters) -> Result<(), Hindrance> {
     let Some(it) = voters.0.iter().find(|voter| voter.id == member) else { return Ok(()) };
     let others = voters.0.len() - 1;
-    let healthy = voters.serving() - usize::from(it.serves);
+    let answers = |voter: &Voter| voter.serves || voter.alarmed;
+    let answering = voters.0.iter().filter(|voter| answers(voter)).count();
+    let healthy = answering - usize::from(answers(it));
     let needed = quorum(others);
-    if others == 0 || healthy < needed || !voters.has_quorum() {
-        return Err(Hindrance::WouldLoseQuorum { healthy: voters.serving(), voters: voters.0.len(), needed });
+    if others == 0 || healthy < needed || answering < quorum(voters.0.len()) {
+        return Err(Hindrance::WouldLoseQuorum { healthy: answering, voters: voters.0.len(), needed });
     }
     Ok(())
 }
@@ -229,12 +246,14 @@ mod tests {
         now() - jiff::SignedDuration::from_secs(seconds)
     }
 
-    /// One letter per voter: `u`p, `d`own though its process runs, `x` without one, `?` up for others but not for us, `n`ew (back since a second), `r`eady since a second.
+    /// One letter per voter: `u`p, `d`own though its process runs, `x` without one, `?` up for others but not for us, `n`ew (connected since a second), `r`eady since a second,
+    /// `c`rashed and ready since 3 s, `a` answers though its pod is not ready because of CORRUPT.
     fn voters(letters: &str) -> Voters {
         let voter = |(at, letter): (usize, char)| Voter {
             id: MemberId(at as u64 + 1),
-            serves: matches!(letter, 'u' | 'n' | 'r'),
-            votes: matches!(letter, 'u' | 'n' | 'r'),
+            serves: matches!(letter, 'u' | 'n' | 'r' | 'c'),
+            votes: matches!(letter, 'u' | 'n' | 'r' | 'c' | 'a'),
+            alarmed: letter == 'a',
             runs: letter != 'x',
             down: matches!(letter, 'd' | 'x'),
             since: match letter {
@@ -242,7 +261,12 @@ mod tests {
                 'r' => Some(ago(60)),
                 _ => None,
             },
-            ready_since: if letter == 'r' { ago(1) } else { ago(60) },
+            ready_since: match letter {
+                'r' => ago(1),
+                'c' => ago(3),
+                _ => ago(60),
+            },
+            crashed: letter == 'c',
         };
         Voters(letters.chars().enumerate().map(voter).collect())
     }
@@ -264,9 +288,11 @@ mod tests {
             ("uuuuu", Ok("Spare")),
             ("uuuud", Err("member 5 does not serve yet")),
             ("uu", Err("2 of 2 voters serve, and 2 must go on serving without it")),
-            ("uun", Err("member 3 is back, and settles for 5 s")),
-            ("nuu", Err("member 1 is back, and settles for 5 s")),
-            ("uur", Err("member 3 is back, and settles for 5 s")),
+            ("uun", Err("member 3 has just come back; it must be ready for 2 s")),
+            ("uur", Err("member 3 has just come back; it must be ready for 2 s")),
+            ("ruu", Err("member 1 has just come back; it must be ready for 2 s")),
+            ("uuc", Err("member 3 has just come back; it must be ready for 5 s")),
+            ("urc", Err("member 3 has just come back; it must be ready for 5 s")),
         ];
         for (letters, expected) in cases {
             let answer = may_go_down(MemberId(1), &voters(letters), now());
@@ -310,6 +336,15 @@ mod tests {
             ("uuudd", false),
             ("dduuu", true),
             ("uudddd", false),
+            ("aaa", true),
+            ("daa", true),
+            ("uaa", true),
+            ("aad", false),
+            ("aa?", false),
+            ("aa", true),
+            ("a", false),
+            ("aaaad", true),
+            ("aaadd", false),
         ];
         for (letters, may) in cases {
             assert_eq!(may_leave(MemberId(1), &voters(letters)).is_ok(), may, "{letters}");

@@ -95,6 +95,11 @@ impl Record {
         matches!(self.stage, Stage::Completed | Stage::Failed { .. })
     }
 
+    /// Whether the seed may have been started.
+    pub(crate) fn has_started(&self) -> bool {
+        matches!(self.stage, Stage::Starting | Stage::Replaying | Stage::Growing)
+    }
+
     /// The cluster that there is no more, as its data was replaced.
     pub(crate) fn given_up(&self) -> Option<ClusterId> {
         let before = self.before.as_ref()?.cluster_id;

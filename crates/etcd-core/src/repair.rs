@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     Picture, Step,
     case::{Case, Foreign, Health, Seen},
-    cause::{Cause, Remedy},
+    cause::{self, Cause, Remedy},
     identity, leave,
     quorum::{Hindrance, may_leave},
     rule::{Deed, LOOK, Verdict, on_record},
@@ -17,6 +17,9 @@ use crate::{
 
 /// For how long a member must answer as another one. Names are kept for 5 s, or 30 s, by those who ask for them.
 const CERTAIN: Duration = Duration::from_secs(60);
+/// How long a database may be blocked before its member is restarted: 8 GiB, the largest database that etcd recommends, are defragmented in
+/// that time at 5 MB/s.
+const DEFRAGMENTATION: Duration = Duration::from_secs(30 * 60);
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
 
 /// The first member that something can be done for; else, when that will be.
@@ -47,12 +50,12 @@ fn mend(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
         Remedy::ReplaceNow => replace(case, seen, cause),
         Remedy::Replace if is_the_rolls_fault(case, seen) => Verdict::Pass,
         Remedy::Replace => after(case, seen, rules.replace_after, cause, replace),
-        Remedy::Restart => {
+        Remedy::Restart | Remedy::RestartLate => {
             // A pod that was restarted gets its time, however long the member has been down: its user may just have corrected it.
             let born = seen.objects.pod.as_ref().and_then(|pod| pod.created);
             let age = born.map_or(Duration::ZERO, |born| since(born, case.now));
             let age = age.min(seen.time(case.now));
-            match rules.restart_after.checked_sub(age).filter(|left| !left.is_zero()) {
+            match patience(case, cause.remedy).checked_sub(age).filter(|left| !left.is_zero()) {
                 Some(left) => Verdict::Later(
                     left,
                     format!("{} {}: it is restarted then", case.name(seen.serial), cause.what),
@@ -68,6 +71,12 @@ fn mend(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
             }
         }
     }
+}
+
+/// How long a member may be silent before it is restarted.
+pub(crate) fn patience(case: &Case<'_>, remedy: Remedy) -> Duration {
+    let usual = case.wanted.remediation.restart_after;
+    if remedy == Remedy::RestartLate { usual.max(DEFRAGMENTATION) } else { usual }
 }
 
 fn after(
@@ -89,12 +98,7 @@ fn after(
 fn is_the_rolls_fault(case: &Case<'_>, seen: &Seen<'_>) -> bool {
     let made_from = seen.running();
     let alike = |other: &Seen<'_>| other.is_healthy() && other.running() == made_from;
-    let node_is_dead = seen
-        .objects
-        .pod
-        .as_ref()
-        .is_some_and(|pod| pod.node.as_ref().is_some_and(|node| node.state != crate::NodeState::Ready));
-    !node_is_dead && seen.has_started() && !case.voters().any(alike)
+    !cause::lacks_node(seen) && seen.has_started() && !case.voters().any(alike)
 }
 
 /// Whether its pod was told of other members than there are.
@@ -118,7 +122,7 @@ fn restart(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
 }
 
 /// Out with it, and `join.rs` brings a new one in.
-fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
+pub(crate) fn replace(case: &Case<'_>, seen: &Seen<'_>, cause: &Cause) -> Verdict {
     let name = case.name(seen.serial);
     let deed = Deed::new(OperationKind::Replace, name.clone(), "Removing");
     let deed = deed.saying(format!("{name} {}: a new member takes its place", cause.what));
@@ -208,11 +212,11 @@ pub(crate) fn outlook(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
                     let most = rules.max_per_hour;
                     format!("; it is not replaced yet: spec.remediation.maxReplacementsPerHour is {most}")
                 }
-                Remedy::Restart => match case.may_go_down(seen) {
+                Remedy::Restart | Remedy::RestartLate => match case.may_go_down(seen) {
                     Err(hindrance @ Hindrance::StillVotes { .. }) => {
                         format!("; it is not restarted: {}", case.explain(&hindrance))
                     }
-                    _ => format!("; it is restarted after {}", seconds(rules.restart_after)),
+                    _ => format!("; it is restarted after {}", seconds(patience(case, cause.remedy))),
                 },
                 Remedy::Replace => format!("; it is replaced after {}", seconds(rules.replace_after)),
                 Remedy::ReplaceNow => "; it is replaced".to_owned(),

@@ -7,9 +7,11 @@ use etcd_types::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::{
-    Record, Stage,
+    Picture, Record, Stage, Why,
     case::{Case, Health, Seen},
-    hand_over, repair, restore, roll,
+    hand_over,
+    identity::Identity,
+    phase, repair, restore, roll,
     rule::Deed,
 };
 
@@ -41,7 +43,7 @@ pub(crate) fn status(
         phase: Some(phase),
         message: Some(message),
         observed_generation: case.picture.cluster.generation,
-        cluster_id: case.identity.cluster_id.map(|id| id.to_string()),
+        cluster_id: cluster_id(&case.identity, case.picture),
         latest_serial: i64::try_from(latest_serial(case, deed)).ok(),
         replicas: number(members.len()),
         ready_members: number(count(|seen| seen.health == Health::Serving)),
@@ -52,11 +54,25 @@ pub(crate) fn status(
         members: Some(members.iter().map(|seen| member(case, seen)).collect()),
         replacements: Some(replacements(case, deed)).filter(|all| !all.is_empty()),
         operation,
-        restore: record.map(|record| restore(case, deed, record)),
+        restore: match case.identity.is_held() {
+            true => case.picture.status.restore.clone(),
+            // What is over stays told, though the ConfigMap that told it is lost.
+            false => record
+                .map(|record| restore(case, deed, record))
+                .or_else(|| case.picture.status.restore.clone().filter(|known| known.phase.is_over())),
+        },
         move_leader: hand_over::answer(case),
         connection: Some(connection(case, &members)),
         tls: tls(case),
         conditions: None,
+    }
+}
+
+/// The cluster's ID. While places remember different ones, what the status says is left as it is.
+pub(crate) fn cluster_id(identity: &Identity, picture: &Picture) -> Option<String> {
+    match identity.contradictions.as_slice() {
+        [] => identity.cluster_id.map(|id| id.to_string()),
+        _ => picture.status.cluster_id.clone(),
     }
 }
 
@@ -71,7 +87,17 @@ fn restore(case: &Case<'_>, deed: Option<&Deed>, record: &Record) -> ClusterRest
         Stage::Failed { why } => {
             (RestorePhase::Failed, "Done", format!("{why}. The cluster has the data that it had before"))
         }
+        Stage::Growing if !case.has_list() => {
+            let message = format!(
+                "too few members serve the restored data: {}. If their nodes are gone for good, create another EtcdRestore",
+                phase::health(case)
+            );
+            (RestorePhase::Running, restore::GROWING, message)
+        }
         Stage::Growing => (RestorePhase::Running, restore::GROWING, said),
+        Stage::Preparing if is_stuck_on_backup(told) => {
+            (RestorePhase::WaitingForConsent, restore::BACKING_UP, said)
+        }
         _ => (RestorePhase::Running, told.map_or("Preparing", |deed| deed.doing), said),
     };
     let over =
@@ -84,7 +110,14 @@ fn restore(case: &Case<'_>, deed: Option<&Deed>, record: &Record) -> ClusterRest
         message,
         started_at: known.map_or(Time(case.now), |known| known.started_at.clone()),
         completed_at: over,
+        // Plain data with string keys: it cannot fail.
+        record: (!record.is_over()).then(|| serde_json::to_string(record).unwrap_or_default()),
     }
+}
+
+/// Whether somebody must agree to go on without a backup of the present data.
+fn is_stuck_on_backup(deed: Option<&Deed>) -> bool {
+    deed.is_some_and(|deed| deed.doing == restore::BACKING_UP && deed.stuck == Some(Why::WaitingForUser))
 }
 
 /// A number counts as given when it is about to be on record.
@@ -142,8 +175,9 @@ fn connection(case: &Case<'_>, members: &[&Seen<'_>]) -> Connection {
     let voters = members.iter().filter(|seen| seen.listed.is_none_or(|listed| !listed.learner));
     let each = voters.map(|seen| case.names.client_url(seen.serial));
     let secret_name = match case.wanted.tls.mode {
-        TlsMode::SelfManaged | TlsMode::CertManager => Some(case.names.client_secret()),
-        TlsMode::Secrets => case.wanted.tls.secrets.as_ref().map(|secrets| secrets.operator.clone()),
+        TlsMode::SelfManaged | TlsMode::CertManager | TlsMode::Secrets => {
+            Some(case.wanted.tls.own_secret(case.names.client_secret()))
+        }
         TlsMode::Off => None,
     };
     Connection { endpoints: std::iter::once(case.names.service_url()).chain(each).collect(), secret_name }

@@ -14,10 +14,11 @@ use std::time::Duration;
 use etcd_types::OperationKind;
 
 use crate::{
-    Step, Task, Version, Why, Work, WorkState,
+    Node, NodeState, Step, Task, Version, Why, Work, WorkState,
     case::{Case, Health, Seen},
     record::{BOOTSTRAP, Record, Stage},
     rule::{Deed, LOOK, Verdict},
+    text::seconds,
 };
 
 pub(crate) use turn::turn;
@@ -34,12 +35,13 @@ const WAITS: &str = "the Job waits";
 /// What the steps are called: in status.operation, status.restore and EtcdRestore.
 const FETCHING: &str = "Fetching";
 const RESTORING: &str = "Restoring";
-const BACKING_UP: &str = "BackingUp";
+pub(crate) const BACKING_UP: &str = "BackingUp";
 const STOPPING: &str = "Stopping";
 const STARTING: &str = "Starting";
 const REPLAYING: &str = "Replaying";
 pub(crate) const GROWING: &str = "Growing";
 const RETURNING: &str = "Returning";
+const WAITING_FOR_NODE: &str = "WaitingForNode";
 
 /// Whether etcd of version `etcd` can begin with data of version `data`.
 ///
@@ -87,7 +89,9 @@ fn kind(record: &Record) -> OperationKind {
 
 /// What is being done, or waited for.
 pub(crate) fn go(case: &Case<'_>) -> Verdict {
-    let Some(record) = active(case) else { return announce(case) };
+    // While the cluster grows, another restore may take the place of this one: nobody else could help if its seed is lost.
+    let under_way = active(case).filter(|record| record.stage != Stage::Growing);
+    let Some(record) = under_way else { return announce(case) };
     let deed = |doing| Deed::new(kind(record), &record.label, doing).about(record.seed);
     match &record.stage {
         Stage::Preparing => prepare(case, record),
@@ -99,6 +103,12 @@ pub(crate) fn go(case: &Case<'_>) -> Verdict {
         Stage::Returning { why } => give_back(case, record, deed(RETURNING), why),
         Stage::Growing | Stage::Completed | Stage::Failed { .. } => Verdict::Pass,
     }
+}
+
+/// The node that the seed's volume is bound to, if nothing can be started there.
+fn missing_node<'a>(case: &'a Case<'_>, record: &Record) -> Option<&'a Node> {
+    let claim = case.members.get(&record.seed)?.objects.claim.as_ref()?;
+    claim.node.as_ref().filter(|node| node.state != NodeState::Ready)
 }
 
 /// It is about to be put on record.
@@ -123,6 +133,14 @@ fn prepare(case: &Case<'_>, record: &Record) -> Verdict {
         let deed = deed(FETCHING).saying(problem.clone()).stuck(Why::WaitingForUser);
         return Verdict::Do(deed.look_again(AGAIN, "whether the backup is there"));
     }
+    if let Some(node) = missing_node(case, record) {
+        let (name, after) = (case.name(record.seed), seconds(case.wanted.remediation.replace_after));
+        let wait = format!(
+            "the volume of {name} is on the node {}, which is {}; after {after} (spec.remediation.replaceAfter) the data is fetched to another volume",
+            node.name, node.state
+        );
+        return Verdict::Do(deed(WAITING_FOR_NODE).saying(wait).look_again(LOOK, "whether the node is back"));
+    }
     let Some(work) = case.picture.work.seeds.get(&record.seed) else {
         return Verdict::Do(deed(FETCHING).saying(format!("the Job that fetches {} is made", record.label)));
     };
@@ -145,10 +163,21 @@ fn prepare(case: &Case<'_>, record: &Record) -> Verdict {
             Verdict::Do(deed(RESTORING).saying(format!("{} is written to the volume of {to}", record.label)))
         }
         WorkState::Failed(why) => retry(case, record, Task::Seed, work, deed(FETCHING), why),
+        WorkState::ResultLost => {
+            let deed = deed(FETCHING).saying("the Job is done, but its result is lost; it is run again");
+            delete_job(record, Task::Seed, work, deed, "its result is lost")
+        }
         WorkState::Done(_) if record.is_in_place() => {
             let deed = deed(BACKING_UP).saying(backing_up(case));
-            let first = case.picture.work.safety.is_none() && serves_at_all(case);
+            let wanted = !request.without_safety_backup;
+            let first = wanted && case.picture.work.safety.is_none() && serves_at_all(case);
             match (request.safety(), &request.store) {
+                (Some(name), _) if let Some(why) = safety_failed(case).filter(|_| wanted) => {
+                    let why = format!(
+                        "EtcdBackup {name} of the present data failed: {why}; delete it to try again, or set spec.withoutSafetyBackup of the EtcdRestore to true to go on without it. Nothing is touched until then"
+                    );
+                    Verdict::Do(deed.saying(why).stuck(Why::WaitingForUser))
+                }
                 (Some(name), Some(store)) if first => {
                     Verdict::Do(deed.step(Step::TakeBackup { name, store: store.clone() }))
                 }
@@ -161,6 +190,14 @@ fn prepare(case: &Case<'_>, record: &Record) -> Verdict {
     }
 }
 
+/// Why there is no backup of the present data, where one is wanted.
+fn safety_failed<'a>(case: &'a Case<'_>) -> Option<&'a str> {
+    match &case.picture.work.safety.as_ref()?.state {
+        WorkState::Failed(why) if serves_at_all(case) => Some(why),
+        WorkState::Failed(_) | WorkState::Running(_) | WorkState::ResultLost | WorkState::Done(_) => None,
+    }
+}
+
 fn backing_up(case: &Case<'_>) -> String {
     match &case.picture.work.safety {
         None => "the data that the cluster has now is backed up first".to_owned(),
@@ -168,6 +205,9 @@ fn backing_up(case: &Case<'_>) -> String {
             format!("the data that the cluster has now is backed up first: {doing}")
         }
         Some(Work { state: WorkState::Failed(why), .. }) => format!("the backup before failed: {why}"),
+        Some(Work { state: WorkState::ResultLost, .. }) => {
+            "the result of the backup before is lost".to_owned()
+        }
         Some(Work { state: WorkState::Done(name), .. }) => {
             format!("the data that the cluster had is stored as {name}; the members are stopped now")
         }
@@ -203,13 +243,22 @@ fn others<'a, 'p>(case: &'a Case<'p>, record: &'a Record) -> impl Iterator<Item 
 }
 
 fn stop(case: &Case<'_>, record: &Record, deed: Deed) -> Verdict {
-    let left = others(case, record).filter(|seen| runs(seen)).count();
-    let deed = deed
-        .saying(format!("the members with the data before are stopped; their volumes stay ({left} to go)"));
+    let left: Vec<&Seen<'_>> = others(case, record).filter(|seen| runs(case, seen)).collect();
+    let stranded: Vec<&Seen<'_>> = others(case, record).filter(|seen| is_stranded(case, seen)).collect();
+    let mut message =
+        format!("stopping the members with the old data ({} remaining); their volumes are kept", left.len());
+    for seen in left {
+        if let Some(pod) = place_of_pod(case, seen) {
+            message = format!("{message}; waiting for {pod}");
+        }
+    }
+    for pod in stranded.into_iter().filter_map(|seen| place_of_pod(case, seen)) {
+        message = format!("{message}; not waiting for {pod}");
+    }
     let next = others(case, record).find_map(|seen| {
         Some((seen.serial, seen.objects.stateful_set.as_ref().filter(|set| !set.deleting)?))
     });
-    let deed = deed.look_again(LOOK, "whether the members are stopped");
+    let deed = deed.saying(message).look_again(LOOK, "whether the members are stopped");
     match next {
         Some((serial, set)) => {
             let (uid, why) = (set.uid.clone(), format!("{} replaces its data", record.label));
@@ -219,10 +268,28 @@ fn stop(case: &Case<'_>, record: &Record, deed: Deed) -> Verdict {
     }
 }
 
+/// A member's pod and its node, in words: "pod db-2-0 on node node-3, which is NotReady".
+fn place_of_pod(case: &Case<'_>, seen: &Seen<'_>) -> Option<String> {
+    let node = seen.objects.pod.as_ref()?.node.as_ref()?;
+    let pod = format!("pod {}-0 on node {}", case.name(seen.serial), node.name);
+    if node.state == NodeState::Ready {
+        return Some(pod);
+    }
+    let answers = if answers(case, seen) {
+        ", but its etcd still answers: shut the node down, or delete the Node object"
+    } else {
+        ""
+    };
+    Some(format!("{pod}, which is {}{answers}", node.state))
+}
+
 fn give_back(case: &Case<'_>, record: &Record, deed: Deed, why: &str) -> Verdict {
-    let deed = deed.saying(format!("{why}; the members that were are started again"));
+    let seed = case.members.get(&record.seed);
+    let waits = seed.filter(|seen| runs(case, seen)).and_then(|seen| place_of_pod(case, seen));
+    let waits = waits.map_or_else(String::new, |pod| format!("; waiting for {pod}"));
+    let deed = deed.saying(format!("{why}; the members that were are started again{waits}"));
     let deed = deed.look_again(LOOK, "whether the members are back");
-    let set = case.members.get(&record.seed).and_then(|seen| seen.objects.stateful_set.as_ref());
+    let set = seed.and_then(|seen| seen.objects.stateful_set.as_ref());
     match set.filter(|set| !set.deleting) {
         Some(set) => {
             let (serial, uid, why) = (record.seed, set.uid.clone(), "the restore is given up".to_owned());
@@ -243,13 +310,34 @@ fn replay(case: &Case<'_>, record: &Record, deed: Deed) -> Verdict {
                 deed.saying("what was captured after the backup is written again; clients are let in then"),
             ),
             WorkState::Failed(why) => retry(case, record, Task::Replay, work, deed, why),
-            WorkState::Done(_) => Verdict::Do(deed.saying("everything is written; clients are let in")),
+            WorkState::Done(_) | WorkState::ResultLost => {
+                Verdict::Do(deed.saying("everything is written; clients are let in"))
+            }
         },
     }
 }
 
-fn runs(seen: &Seen<'_>) -> bool {
-    seen.objects.stateful_set.is_some() || seen.objects.pod.is_some()
+/// Whether a member runs, or may be started again: its StatefulSet makes pods, or it has a pod that is not stranded.
+///
+/// A stranded pod may come to life with its node. It harms nothing: its kubelet ends it, no Service leads to a pod in deletion while another
+/// one is ready, and its cluster has another ID, so that members of the two never talk to each other.
+pub(crate) fn runs(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    let made = seen.objects.stateful_set.as_ref().is_some_and(|set| !set.deleting);
+    made || (seen.objects.pod.is_some() && !is_stranded(case, seen))
+}
+
+/// Whether its pod is in deletion on a node that is dead, and nothing answers there. Kubernetes keeps such a pod until the node is back, or
+/// its Node is deleted.
+fn is_stranded(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    let Some(pod) = &seen.objects.pod else { return false };
+    let on_dead_node = pod.node.as_ref().is_some_and(|node| node.state.is_dead());
+    let gone = pod.node.as_ref().is_some_and(|node| node.state == NodeState::Gone);
+    on_dead_node && (pod.deleting || gone) && !answers(case, seen)
+}
+
+/// Whether its etcd answers, whatever cluster it answers for.
+fn answers(case: &Case<'_>, seen: &Seen<'_>) -> bool {
+    matches!(case.picture.etcd.endpoints.get(&seen.serial), Some(Ok(_)))
 }
 
 fn seed_state(case: &Case<'_>, record: &Record) -> String {

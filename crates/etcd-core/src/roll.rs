@@ -3,8 +3,6 @@
 //! Invariants: nobody goes down without a permit (`quorum.rs`), so one member that does not come back stops the roll; what is
 //! outdated *and* not serving is made anew at once, whatever else is the case: a user's correction never waits.
 
-use std::time::Duration;
-
 use etcd_types::OperationKind;
 
 use crate::{
@@ -13,7 +11,8 @@ use crate::{
     cause::Remedy,
     identity, leave,
     quorum::{self, Hindrance},
-    rule::{Deed, LOOK, Verdict, on_record},
+    repair,
+    rule::{Deed, LOOK, SOON, Verdict, on_record},
     text::members,
     version::{self, Minor, Way},
 };
@@ -168,14 +167,14 @@ pub(crate) fn upgrade(case: &Case<'_>) -> Verdict {
     {
         return wait;
     }
-    if let Some(wait) = gate(case, version, way, &deed) {
+    if let Some(wait) = gate(case, version, way, &deed, untouched) {
         return wait;
     }
     next(case, deed, outdated)
 }
 
-/// What must be the case before the first member moves to another minor.
-fn gate(case: &Case<'_>, version: Version, way: Way, deed: &Deed) -> Option<Verdict> {
+/// What must be the case before the first member moves to another minor: `untouched` means that none has been made anew for it.
+fn gate(case: &Case<'_>, version: Version, way: Way, deed: &Deed, untouched: bool) -> Option<Verdict> {
     let begun = case.voters().any(|seen| seen.version.is_some_and(|runs| runs.minor == version.minor));
     if way == Way::Roll || begun {
         return None;
@@ -196,26 +195,47 @@ fn gate(case: &Case<'_>, version: Version, way: Way, deed: &Deed) -> Option<Verd
         );
         return Some(Verdict::Do(waiting.saying(why.clone()).look_again(LOOK, why)));
     }
+    if untouched
+        && !takes_snapshots(case, version)
+        && let Some(other) = not_serving(case)
+    {
+        let why = must_serve(case, other);
+        return Some(Verdict::Do(waiting.saying(why.clone()).look_again(LOOK, why)));
+    }
     match way {
         Way::Downgrade => prepare_downgrade(case, version, deed),
         Way::Upgrade | Way::Roll => prepare_upgrade(case, deed),
     }
 }
 
-/// Where the next minor cannot start on the log as it is, every member takes a snapshot. etcd has no call for that, but takes one
-/// when the cluster's version is lowered: so it is, for a moment, and no member restarts for it.
+fn not_serving<'c, 'a>(case: &'c Case<'a>) -> Option<&'c Seen<'a>> {
+    case.voters().find(|seen| seen.health != Health::Serving)
+}
+
+fn must_serve(case: &Case<'_>, seen: &Seen<'_>) -> String {
+    format!("{} must serve before the first member moves to another minor", case.name(seen.serial))
+}
+
+/// Where the next minor cannot start on the log as it is, every member takes a snapshot first. etcd has no call for that, but takes
+/// one when the cluster version is lowered. So the version is lowered for a moment, and no member restarts for it.
+///
+/// The leader compares the cluster version with the members' versions every 4 s, and as soon as it is elected
+/// (`monitorClusterVersions` in server/etcdserver/server.go). After the cancellation the next comparison would always be 4 s away, so the
+/// leadership moves to another member.
 fn prepare_upgrade(case: &Case<'_>, deed: &Deed) -> Option<Verdict> {
     let from = case.lowest_version()?.minor;
     let lower = version::snapshot_by(from)?;
     let known = on_record(case, &[deed.kind]).filter(|known| known.target == deed.target);
-    let known = known.map_or("", |known| known.step.as_str());
-    if ROLLING.contains(&known) {
+    let step = known.map_or("", |known| known.step.as_str());
+    if ROLLING.contains(&step) {
         return None;
     }
     let doing = |doing: &'static str| Deed { doing, ..deed.clone() };
-    let wait = |deed: Deed, why: String| Some(Verdict::Do(deed.saying(why.clone()).look_again(LOOK, why)));
+    let wait = |deed: Deed, why: String| Some(Verdict::Do(deed.saying(why.clone()).look_again(SOON, why)));
     let Some((leader, endpoint)) = leader(case) else {
-        return wait(doing(SNAPSHOTTING), "waits for a leader".into());
+        // The step on record says how far it is.
+        let step = if step == RETURNING { RETURNING } else { SNAPSHOTTING };
+        return wait(doing(step), "waits for a leader".into());
     };
     let lowered = endpoint.downgrade.as_deref().and_then(minor);
     let stored = |wanted: Minor| {
@@ -230,23 +250,27 @@ fn prepare_upgrade(case: &Case<'_>, deed: &Deed) -> Option<Verdict> {
                 .step(step),
         ))
     };
-    match known {
-        RETURNING if lowered.is_some() => tell(doing(RETURNING), DowngradeAction::Cancel),
-        RETURNING if stored(from) => None,
-        RETURNING => wait(doing(RETURNING), format!("waits until the cluster's version is {from} again")),
+    match step {
+        RETURNING if lowered.is_some() => tell(doing(RETURNING).about(leader), DowngradeAction::Cancel),
+        RETURNING if stored(from) => {
+            not_serving(case).and_then(|other| wait(doing(RETURNING), must_serve(case, other)))
+        }
+        RETURNING => {
+            let cancelled_by = known.and_then(|known| case.names.serial_of_name(known.member.as_deref()?));
+            let deed = doing(RETURNING).about(cancelled_by.unwrap_or(leader));
+            let why = format!("waits until the cluster's version is {from} again");
+            match leave::heir(case, leader, |_| true).filter(|_| cancelled_by == Some(leader)) {
+                Some(step) => Some(Verdict::Do(deed.saying(why).step(step))),
+                None => wait(deed, why),
+            }
+        }
         SNAPSHOTTING if lowered == Some(lower) && stored(lower) => {
-            tell(doing(RETURNING), DowngradeAction::Cancel)
+            tell(doing(RETURNING).about(leader), DowngradeAction::Cancel)
         }
         SNAPSHOTTING if lowered == Some(lower) => {
             wait(doing(SNAPSHOTTING), "waits until every member has taken a snapshot".into())
         }
-        _ => match case.voters().find(|seen| seen.health != Health::Serving) {
-            Some(other) => {
-                let why = format!("{} must serve before an upgrade can begin", case.name(other.serial));
-                wait(doing(SNAPSHOTTING), why)
-            }
-            None => tell(doing(SNAPSHOTTING), DowngradeAction::Enable),
-        },
+        _ => tell(doing(SNAPSHOTTING), DowngradeAction::Enable),
     }
 }
 
@@ -260,13 +284,12 @@ fn takes_snapshots(case: &Case<'_>, version: Version) -> bool {
 /// etcd must be told, and its members must have brought the stored data back, before the first older member may come.
 /// Source: etcd's downgrade guides for 3.6 and 3.7.
 fn prepare_downgrade(case: &Case<'_>, version: Version, deed: &Deed) -> Option<Verdict> {
-    let wait = |why: String| Some(Verdict::Do(deed.clone().saying(why.clone()).look_again(LOOK, why)));
-    let Some((leader, endpoint)) = leader(case) else { return wait("waits for a leader".into()) };
+    let Some((leader, endpoint)) = leader(case) else {
+        let why = "waits for a leader";
+        return Some(Verdict::Do(deed.clone().saying(why).look_again(SOON, why)));
+    };
     let target = version.minor.to_string();
     if endpoint.downgrade.as_deref().and_then(minor) != Some(version.minor) {
-        if let Some(other) = case.voters().find(|seen| seen.health != Health::Serving) {
-            return wait(format!("{} must serve before a downgrade can begin", case.name(other.serial)));
-        }
         let step = Step::Downgrade { action: DowngradeAction::Enable, target, leader };
         return Some(Verdict::Do(Deed { doing: "Enabling", ..deed.clone() }.step(step)));
     }
@@ -279,7 +302,7 @@ fn prepare_downgrade(case: &Case<'_>, version: Version, deed: &Deed) -> Option<V
         return None;
     }
     let why = format!("waits until the data of {} is that of {target}", waiting.join(", "));
-    Some(Verdict::Do(Deed { doing: "Preparing", ..deed.clone() }.saying(why.clone()).look_again(LOOK, why)))
+    Some(Verdict::Do(Deed { doing: "Preparing", ..deed.clone() }.saying(why.clone()).look_again(SOON, why)))
 }
 
 /// A downgrade was allowed to a minor that is not asked for any more.
@@ -325,27 +348,17 @@ fn next(case: &Case<'_>, deed: Deed, outdated: Vec<(&Seen<'_>, Template)>) -> Ve
     let permit = case.may_go_down(seen);
     let next = format!("{done} of {all} members are done; {name} is next");
     let updated = |other: &Seen<'_>| !outdated.iter().any(|(seen, _)| seen.serial == other.serial);
-    // All serve: that is enough for handing over, while whoever came back last still settles.
-    if leads(seen)
-        && matches!(permit, Ok(_) | Err(Hindrance::TooSoonAfter { .. }))
-        && let Some(step) = leave::heir(case, seen.serial, updated)
-    {
-        return Verdict::Do(Deed { doing: MOVING_LEADER, ..deed }.saying(next).step(step));
-    }
-    let handed_over = handed_over(case, &deed);
-    let deed = match handed_over {
-        Some(_) => Deed { doing: MOVING_LEADER, ..deed },
-        None => deed,
-    };
     let permit = match permit {
         Ok(permit) => permit,
         Err(hindrance) => return Verdict::Do(hindered(case, deed, &name, &hindrance)),
     };
-    if let Some(wait) = handed_over.filter(|wait| !wait.is_zero()) {
-        let why = format!(
-            "{name} has handed over the leadership; requests that got lost are tried again before it goes"
-        );
-        return Verdict::Do(deed.saying(why.clone()).look_again(wait, why));
+    // The leader hands over immediately before it restarts. Writes that followers forward while the leadership moves are dropped, and
+    // fail when their time is over, 5 s and two election timeouts later (`ReqTimeout` in server/config/config.go). Their clients then
+    // try another member: by then the restart is over, and all members are up.
+    if leads(seen)
+        && let Some(step) = leave::heir(case, seen.serial, updated)
+    {
+        return Verdict::Do(Deed { doing: MOVING_LEADER, ..deed }.saying(next).step(step));
     }
     let deed = Deed { doing: RESTARTING, ..deed }.saying(next);
     let Some(pod) = seen.objects.pod.as_ref().filter(|pod| !pod.deleting) else {
@@ -359,21 +372,6 @@ fn next(case: &Case<'_>, deed: Deed, outdated: Vec<(&Seen<'_>, Template)>) -> Ve
         permit,
         why,
     }))
-}
-
-/// How much longer a member that has just handed over must stay; nothing if it has not.
-///
-/// What is written through a follower while leadership moves is dropped, and etcd answers such a request when its time is over: after
-/// 5 s and two election timeouts (`ReqTimeout` in server/config/config.go). Whoever asked then tries another member, and finds
-/// it up. The time on record is of whole seconds: so it is one more.
-fn handed_over(case: &Case<'_>, deed: &Deed) -> Option<Duration> {
-    let known = on_record(case, &[deed.kind]).filter(|known| known.target == deed.target)?;
-    let same = known.step == MOVING_LEADER && known.member == deed.member.map(|serial| case.name(serial));
-    let election = case.wanted.settings.election_timeout_milliseconds;
-    let election = Duration::from_millis(election.and_then(|it| it.try_into().ok()).unwrap_or(1000));
-    let lost = Duration::from_secs(6) + election * 2;
-    let passed = case.now.duration_since(known.step_started_at.0).try_into().unwrap_or_default();
-    same.then(|| lost.saturating_sub(passed))
 }
 
 fn hindered(case: &Case<'_>, deed: Deed, name: &str, hindrance: &Hindrance) -> Deed {
@@ -400,7 +398,11 @@ fn failed(case: &Case<'_>) -> Option<String> {
         // Who is on its way up has not failed; nor who has just been started, and says nothing yet.
         match cause.remedy {
             Remedy::Wait => return false,
-            Remedy::Restart if seen.time(case.now) < case.wanted.remediation.restart_after => return false,
+            remedy @ (Remedy::Restart | Remedy::RestartLate)
+                if seen.time(case.now) < repair::patience(case, remedy) =>
+            {
+                return false;
+            }
             _ => {}
         }
         let asked = last(case, seen).into_iter().chain(own_version(seen).map(|own| at(case, seen, own)));

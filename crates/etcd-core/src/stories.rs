@@ -2,9 +2,12 @@
 
 mod accidents;
 mod backups;
+mod corrupt;
+mod dead_nodes;
 mod ends;
 mod growth;
 mod news;
+mod records;
 mod refusals;
 mod restores;
 mod storage;

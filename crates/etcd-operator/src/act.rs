@@ -110,7 +110,7 @@ fn makes_something(cx: &Context, world: &World, objects: &Objects) -> bool {
     !basics
         || (objects.min_available.is_some() && live.budget.is_none())
         || (objects.wanted.network_policy.is_some() && live.policy.is_none())
-        || !world.certificates.tasks(Trust::of(live), cx.now()).is_empty()
+        || !world.certificates.tasks(&Trust::of(live), cx.now()).is_empty()
         || objects.members.iter().any(|wish| !live.stateful_sets.contains_key(&wish.serial))
         || objects.claims.iter().any(|wish| wish.create && !live.claims.contains_key(&wish.serial))
         || objects.seed.as_ref().is_some_and(|wish| !live.jobs.seeds.contains_key(&wish.serial))
@@ -126,7 +126,7 @@ async fn ensure_objects(
 ) -> Result<Vec<StatefulSet>> {
     let (cluster, live) = (&*world.cluster, &world.live);
     ensure(cx, &build::identity(cluster, &objects.latch), live.identity.as_deref()).await?;
-    let tasks = world.certificates.tasks(Trust::of(live), cx.now());
+    let tasks = world.certificates.tasks(&Trust::of(live), cx.now());
     let access = if objects.closed { build::Access::Closed } else { build::Access::Open };
     let (account, client, peer) =
         (build::account(cluster), build::client_service(cluster, access), build::peer_service(cluster));
@@ -209,7 +209,8 @@ fn waits_for_volume(live: &PersistentVolumeClaim, wanted: &PersistentVolumeClaim
 
 async fn ensure_member(cx: &Context, world: &World, wish: &MemberWish) -> Result<Option<StatefulSet>> {
     let live = world.live.stateful_sets.get(&wish.serial);
-    let wanted = build::stateful_set(&world.cluster, wish.serial, &wish.template);
+    let mut wanted = build::stateful_set(&world.cluster, wish.serial, &wish.template);
+    build::record_trust(&mut wanted, live.map(|live| &**live), world.certificates.record());
     ensure(cx, &wanted, live.map(|live| &**live)).await
 }
 

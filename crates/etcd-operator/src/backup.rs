@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `once.rs`, `schedule.rs` | the two controllers: observe, decide (pure), report |
 //! | `act.rs` | carries tasks out |
-//! | `build.rs`, `place.rs` | Jobs, CronJob, Deployment; the store as flags and volumes |
+//! | `build.rs`, `place.rs`, `size.rs` | Jobs, CronJob, Deployment; the store as flags and volumes; what they ask for |
 //! | `ended.rs` | what a Job said at its end |
 //! | `secrets.rs` | whether the Secrets that a store needs are there, with their keys |
 //! | `ask.rs` | how a running pod is asked how far it is |
@@ -21,6 +21,8 @@ mod act;
 pub(crate) mod ask;
 mod build;
 mod ended;
+#[cfg(test)]
+mod exposure;
 mod metrics;
 mod names;
 mod once;
@@ -28,6 +30,7 @@ pub(crate) mod place;
 mod reasons;
 mod schedule;
 mod secrets;
+mod size;
 
 use std::sync::Arc;
 

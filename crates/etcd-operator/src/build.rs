@@ -23,7 +23,7 @@ pub(crate) use policy::network_policy;
 pub(crate) use secret::secret;
 pub(crate) use seed::{REPLAY, SETTLE, replay, seed};
 pub(crate) use service::{Access, client_service, peer_service};
-pub(crate) use stateful_set::{stateful_set, template_of};
+pub(crate) use stateful_set::{record_trust, stateful_set, template_of};
 pub(crate) use upgrade_backup::upgrade_backup;
 
 /// The cluster is the owner, so that Kubernetes removes the object with it, whether this operator runs or not.

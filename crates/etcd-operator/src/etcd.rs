@@ -9,6 +9,8 @@
 //! A member's death is known when its connection breaks, milliseconds after it; its return, when it can be dialed again. Nobody
 //! else dials: a reconcile never waits for a member that is away, but for the first time that it is tried.
 
+mod hashes;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -16,6 +18,7 @@ use std::{
 };
 
 use etcd_api::{Dial, Endpoint, EtcdError, Health, Refusal, Tls};
+use etcd_core::{DataHash, MemberId, Unreachable};
 use futures::StreamExt as _;
 use kit::{Key, Trigger};
 use tokio::{
@@ -24,10 +27,12 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
+pub(crate) use hashes::At;
+
 /// For a connection, and then for each call.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(1500);
 /// For each call to a member that kept the last one waiting in vain: others must not wait for it every time.
-const IMPATIENCE: Duration = Duration::from_millis(300);
+pub(crate) const IMPATIENCE: Duration = Duration::from_millis(300);
 /// How long that is so, until it gets its whole time once more.
 const DOUBT: Duration = Duration::from_secs(5);
 /// Between two tries to reach a member: at first, and at most.
@@ -83,6 +88,7 @@ pub(crate) struct Connections {
     dial: Arc<dyn Dial>,
     trigger: Trigger,
     clusters: Mutex<BTreeMap<Key, BTreeMap<String, Kept>>>,
+    hashes: hashes::Hashes,
 }
 
 /// How a member was met.
@@ -107,7 +113,7 @@ struct Kept {
 impl Connections {
     /// `trigger` hears of every change of a connection.
     pub(crate) fn new(dial: Arc<dyn Dial>, trigger: Trigger) -> Self {
-        Self { dial, trigger, clusters: Mutex::default() }
+        Self { dial, trigger, clusters: Mutex::default(), hashes: hashes::Hashes::default() }
     }
 
     /// Keeps connections to these members of a cluster, and to no others.
@@ -127,6 +133,7 @@ impl Connections {
     /// Closes all connections to a cluster.
     pub(crate) fn forget(&self, cluster: &Key) {
         self.clusters.lock().unwrap_or_else(PoisonError::into_inner).remove(cluster);
+        self.hashes.forget(cluster);
     }
 
     /// How a member that is kept is reached now. One that is down is tried again at once, and the cluster is due if it is up.
@@ -152,6 +159,21 @@ impl Connections {
             },
             Ok(Err(_)) | Err(_) => Err(EtcdError::Deadline(patience)),
         }
+    }
+
+    /// The hashes of these members' data, as far as they are known by now. The cluster is due when more are.
+    pub(crate) async fn hashes(
+        &self,
+        cluster: &Key,
+        members: Vec<(MemberId, Arc<dyn Endpoint>)>,
+        at: At,
+    ) -> BTreeMap<MemberId, Result<DataHash, Unreachable>> {
+        self.hashes.ask(cluster, members, at, &self.trigger).await
+    }
+
+    /// Forgets the hashes of a cluster's members: nothing says any more that their data may differ.
+    pub(crate) fn forget_hashes(&self, cluster: &Key) {
+        self.hashes.forget(cluster);
     }
 
     fn line(&self, cluster: &Key, url: &str) -> Option<(watch::Receiver<Line>, Arc<Notify>, Tardy, Met)> {

@@ -1,18 +1,20 @@
-//! Secrets that users name in `spec.tls.secrets`: read when they are needed, and again when they have changed.
+//! Secrets that users name in `spec.tls.secrets`, or that cert-manager writes: read when they are needed, and again when they have changed.
 //!
 //! Of all Secrets only metadata is watched: what is in others' Secrets is never in this process.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use etcd_types::{EtcdCluster, TlsSecrets};
+use etcd_types::EtcdCluster;
 use k8s_openapi::api::core::v1::Secret;
 use kit::{Change, Context, Error, Key, KindId, Result, Slim, Store};
 use kube::{Api, ResourceExt as _};
 
-/// What users gave.
+use crate::tls::{self, Role};
+
+/// What users and cert-manager provide.
 pub(crate) struct Given {
     all: Store<Slim<Secret>>,
     /// With the resourceVersion that it was read at.
@@ -29,7 +31,7 @@ impl Given {
         self.all.get(key).is_some()
     }
 
-    /// The Secrets that the cluster names, as far as they exist.
+    /// The Secrets that the cluster takes certificates from, as far as they exist.
     pub(crate) async fn read(
         &self,
         cx: &Context,
@@ -38,8 +40,8 @@ impl Given {
         let namespace = cluster.namespace().unwrap_or_default();
         let mut found = BTreeMap::new();
         for name in names(cluster) {
-            if let Some(secret) = self.get(cx, Key::new(namespace.as_str(), name)).await? {
-                found.insert(name.to_owned(), secret);
+            if let Some(secret) = self.get(cx, Key::new(namespace.as_str(), name.as_str())).await? {
+                found.insert(name, secret);
             }
         }
         Ok(found)
@@ -64,21 +66,18 @@ impl Given {
     }
 }
 
-/// Which clusters name a Secret.
+/// Which clusters take a certificate from a Secret.
 pub(crate) fn concerns(
     clusters: &Store<EtcdCluster>,
 ) -> impl Fn(&Change<'_, Slim<Secret>>) -> Vec<Key> + Send + Sync + 'static {
     let clusters = clusters.clone();
     move |change| {
         let near = clusters.in_namespace(change.key.namespace());
-        near.iter()
-            .filter(|it| names(it).any(|name| name == change.key.name()))
-            .map(|it| Key::of(&**it))
-            .collect()
+        near.iter().filter(|it| names(it).contains(change.key.name())).map(|it| Key::of(&**it)).collect()
     }
 }
 
-fn names(cluster: &EtcdCluster) -> impl Iterator<Item = &str> {
-    let given = cluster.spec.tls.secrets.iter();
-    given.flat_map(|TlsSecrets { peer, server, operator }| [peer.as_str(), server, operator])
+fn names(cluster: &EtcdCluster) -> BTreeSet<String> {
+    let name = cluster.name_any();
+    Role::ALL.into_iter().filter_map(|role| tls::input(&name, &cluster.spec.tls, role)).collect()
 }

@@ -156,10 +156,14 @@ fn last_exit(container: &ContainerStatus) -> Option<Exit> {
     })
 }
 
-/// A node: does its kubelet say that it is well?
+/// The label of a Node by which local volumes name it. It need not be the Node's name: kubelets take it from the host.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// A node: does its kubelet say that it is well, and what is it called by volumes?
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NodeHealth {
     pub(crate) ready: bool,
+    pub(crate) host: Option<String>,
 }
 
 impl Look for NodeHealth {
@@ -167,7 +171,10 @@ impl Look for NodeHealth {
 
     fn at(node: &Node) -> Self {
         let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        Self { ready: conditions.into_iter().any(|it| it.type_ == "Ready" && it.status == "True") }
+        Self {
+            ready: conditions.into_iter().any(|it| it.type_ == "Ready" && it.status == "True"),
+            host: node.metadata.labels.as_ref().and_then(|labels| labels.get(HOSTNAME).cloned()),
+        }
     }
 }
 
@@ -185,10 +192,11 @@ impl Look for ClassGrowth {
     }
 }
 
-/// A volume: is it bound to one node?
+/// A volume: is it bound to one host?
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VolumePlace {
-    pub(crate) node: Option<String>,
+    /// The value of the label kubernetes.io/hostname that a Node must carry.
+    pub(crate) host: Option<String>,
 }
 
 impl Look for VolumePlace {
@@ -198,17 +206,14 @@ impl Look for VolumePlace {
     fn at(volume: &PersistentVolume) -> Self {
         let required = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref()?.required.as_ref());
         let terms = required.map(|required| required.node_selector_terms.as_slice()).unwrap_or_default();
-        let [term] = terms else { return Self { node: None } };
-        let hosts = term
-            .match_expressions
-            .iter()
-            .flatten()
-            .find(|it| it.key == "kubernetes.io/hostname" && it.operator == "In");
-        let node = hosts.and_then(|hosts| match hosts.values.as_deref() {
+        let [term] = terms else { return Self { host: None } };
+        let hosts =
+            term.match_expressions.iter().flatten().find(|it| it.key == HOSTNAME && it.operator == "In");
+        let host = hosts.and_then(|hosts| match hosts.values.as_deref() {
             Some([one]) => Some(one.clone()),
             _ => None,
         });
-        Self { node }
+        Self { host }
     }
 }
 
@@ -249,12 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn a_node_is_known_by_its_host_name_label_too() {
+        let node = |labels: serde_json::Value| {
+            decode::<NodeHealth>(json!({"metadata": {"name": "worker-3.example.com", "labels": labels},
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]}}))
+            .seen
+        };
+        let labelled = node(json!({"kubernetes.io/hostname": "worker-3"}));
+        assert_eq!(labelled, NodeHealth { ready: true, host: Some("worker-3".into()) });
+        assert_eq!(node(json!({})).host, None);
+    }
+
+    #[test]
     fn a_volume_is_bound_to_a_node_only_if_it_names_one_host() {
         let volume = |terms: serde_json::Value| {
             decode::<VolumePlace>(json!({"metadata": {"name": "v"},
                 "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}}))
             .seen
-            .node
+            .host
         };
         let host = |hosts: &[&str]| json!({"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": hosts}]});
         assert_eq!(volume(json!([host(&["n1"])])).as_deref(), Some("n1"));

@@ -46,6 +46,7 @@ pub use observe::{Looked, look};
 pub use operator::{Options, add_to};
 pub use reasons::Carried;
 pub use restore::Why as RestoreWhy;
+pub use tls::certificate_of_root;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt as _;

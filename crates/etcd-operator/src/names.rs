@@ -24,6 +24,9 @@ pub(crate) const OWN_ANNOTATIONS: &str = "etcd.capstan.dev/";
 pub(crate) const TEMPLATE: &str = "etcd.capstan.dev/template";
 /// On pods: the fingerprint of how they come into the cluster.
 pub(crate) const START: &str = "etcd.capstan.dev/start";
+/// On pods: the CAs that members trust clients by, and each other. etcd reads them once, at start.
+pub(crate) const CLIENT_TRUST: &str = "etcd.capstan.dev/client-trust";
+pub(crate) const PEER_TRUST: &str = "etcd.capstan.dev/peer-trust";
 /// A condition of pods, and a readiness gate of those that join: the member was seen to answer clients.
 pub(crate) const SERVES: &str = "etcd.capstan.dev/serves";
 /// On claims and pods: the UID of the EtcdCluster that they belong to.
@@ -93,6 +96,11 @@ pub(crate) fn leaf(cluster: &str, role: Role) -> String {
         Role::Operator => "operator",
     };
     format!("{cluster}-{role}-tls")
+}
+
+/// The Secret that cert-manager writes a leaf to, which is copied to [`leaf`] once it was checked.
+pub(crate) fn issued(cluster: &str, role: Role) -> String {
+    format!("{}-issued", leaf(cluster, role))
 }
 
 /// What certificates are made for.

@@ -8,8 +8,9 @@ mod work;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use etcd_core::{NodeState, Picture, Serial};
+use etcd_core::{Node, NodeState, Picture, Serial};
 use etcd_types::{EtcdBackup, EtcdCluster, EtcdRestore, TlsMode};
+use jiff::Timestamp;
 use k8s_openapi::api::{
     apps::v1::StatefulSet,
     batch::v1::Job,
@@ -17,10 +18,10 @@ use k8s_openapi::api::{
     networking::v1::NetworkPolicy,
     policy::v1::PodDisruptionBudget,
 };
-use kit::{Context, Key, Result, Store};
+use kit::{Context, Key, Result, Row as _, Store};
 
 use crate::{
-    certificates::{self, Certificates, Trust},
+    certificates::{self, Certificates, Sources, Trust},
     etcd::Connections,
     given::Given,
     glimpse::{ClassGrowth, Glimpse, MemberPod, NodeHealth, VolumePlace},
@@ -103,26 +104,19 @@ impl Caches {
         let asked = self.recovery(key, &cluster, &live);
         let safety = asked.as_ref().and_then(|asked| asked.recovery.safety());
         live.jobs.safety = safety.and_then(|name| self.backups.get(&Key::new(key.namespace(), name)));
-        let certificates = match cluster.spec.tls.mode {
-            TlsMode::Secrets => {
-                let given = self.given.read(cx, &cluster).await?;
-                self.certificates.get(&cluster, |name| given.get(name).cloned(), |_| false, cx.now())
-            }
-            TlsMode::SelfManaged | TlsMode::CertManager | TlsMode::Off => {
-                let secrets = |name: &str| self.secrets.get(&Key::new(key.namespace(), name));
-                let is_taken = |name: &str| self.given.has(&Key::new(key.namespace(), name));
-                self.certificates.get(&cluster, secrets, is_taken, cx.now())
-            }
-        };
+        let given = self.given.read(cx, &cluster).await?;
+        let trust = Trust::of(&live);
+        let certificates = self.certificates(key, &cluster, &given, &trust, cx.now());
         let mut picture = kubernetes::picture(self, &cluster, &live, cx.now());
         let job_pods = self.job_pods.by(CLUSTER_INDEX, &key.to_string());
         let (recovery, source) = asked.map_or((None, None), |asked| (Some(asked.recovery), asked.source));
         picture.recovery = recovery;
         picture.work = live.jobs.works(&job_pods, source.as_ref());
-        let standing = certificates.standing(Trust::of(&live), cx.now());
+        let standing = certificates.standing(&trust, cx.now());
         picture.certificates = etcd_core::Certificates {
             first_to_end: standing.ends,
             problems: standing.problem.into_iter().collect(),
+            held: standing.held,
         };
         let tls = certificates.of_operator();
         let mut endpoints = BTreeMap::new();
@@ -131,6 +125,22 @@ impl Caches {
             (picture.etcd, endpoints) = (asked.etcd, asked.endpoints);
         }
         Ok(Some(World { key: key.clone(), cluster, picture, certificates, live, source, endpoints }))
+    }
+
+    fn certificates(
+        &self,
+        key: &Key,
+        cluster: &EtcdCluster,
+        given: &BTreeMap<String, Arc<Secret>>,
+        trust: &Trust,
+        now: Timestamp,
+    ) -> Arc<Certificates> {
+        let sources = Sources {
+            own: &|name| self.secrets.get(&Key::new(key.namespace(), name)),
+            given,
+            is_taken: &|name| self.given.has(&Key::new(key.namespace(), name)),
+        };
+        self.certificates.get(cluster, &sources, trust, now)
     }
 
     /// The data of a backup that is asked for, if some is.
@@ -173,8 +183,16 @@ impl Places for Caches {
         }
     }
 
-    fn node_of_volume(&self, name: &str) -> Option<String> {
-        self.volumes.get(&Key::cluster(name))?.seen.node.clone()
+    fn node_with_host(&self, host: &str) -> Option<Node> {
+        let nodes = self.nodes.by(HOST_INDEX, host);
+        // Where several carry the name, the volume is within reach if one of them is.
+        let node = nodes.iter().find(|node| node.seen.ready).or(nodes.first())?;
+        let state = if node.seen.ready { NodeState::Ready } else { NodeState::NotReady };
+        Some(Node { name: node.key().name().to_owned(), state })
+    }
+
+    fn host_of_volume(&self, name: &str) -> Option<String> {
+        self.volumes.get(&Key::cluster(name))?.seen.host.clone()
     }
 
     fn class_grows(&self, name: &str) -> bool {
@@ -186,3 +204,5 @@ impl Places for Caches {
 pub(crate) const CLUSTER_INDEX: &str = "cluster";
 /// By the node that a pod was given to.
 pub(crate) const NODE_INDEX: &str = "node";
+/// By the host name that a Node carries as a label.
+pub(crate) const HOST_INDEX: &str = "host";

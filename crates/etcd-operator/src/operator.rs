@@ -26,7 +26,7 @@ use crate::{
     glimpse::{ClassGrowth, Glimpse, MemberPod, NodeHealth},
     metrics::Measured,
     names,
-    observe::{CLUSTER_INDEX, Caches, NODE_INDEX, World},
+    observe::{CLUSTER_INDEX, Caches, HOST_INDEX, NODE_INDEX, World},
     outside, report, restore,
 };
 
@@ -71,7 +71,7 @@ pub fn add_to(manager: &mut Manager, options: Options) {
         config_maps: manager.watch(ours()),
         budgets: manager.watch(ours()),
         policies: manager.watch(ours()),
-        nodes: manager.watch(Select::all()),
+        nodes: manager.watch_indexed(Select::all(), by_host),
         volumes: manager.watch(Select::all()),
         classes: manager.watch(Select::all()),
         backups: manager.watch(Select::all()),
@@ -129,6 +129,10 @@ fn by_cluster<R: Row>(informer: Informer<R>) -> Informer<R> {
 
 fn by_node(informer: Informer<Glimpse<MemberPod>>) -> Informer<Glimpse<MemberPod>> {
     informer.index(NODE_INDEX, |pod: &Glimpse<MemberPod>| pod.seen.node.clone().into_iter().collect())
+}
+
+fn by_host(informer: Informer<Glimpse<NodeHealth>>) -> Informer<Glimpse<NodeHealth>> {
+    informer.index(HOST_INDEX, |node: &Glimpse<NodeHealth>| node.seen.host.clone().into_iter().collect())
 }
 
 /// Which clusters have pods on a node that comes, goes, or is no longer (or again) well.

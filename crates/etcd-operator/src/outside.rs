@@ -285,15 +285,17 @@ fn monitored<O: Outside>(cluster: &EtcdCluster, spec: Value) -> Object<O> {
     object
 }
 
-/// The same certificate that we would sign ourselves, in the Secret that we would make.
+/// The same certificate that we would sign ourselves. cert-manager writes it to a Secret from which it is copied once it was checked.
 fn certificate(cluster: &EtcdCluster, role: Role) -> Option<Object<Certificate>> {
     let issuer = &cluster.spec.tls.cert_manager.as_ref()?.issuer_ref;
     let name = names::leaf(&cluster.name_any(), role);
+    // For people. By the cluster's label it would be one of our own Secrets.
+    let mut labels = names::labels(&cluster.name_any());
+    labels.remove(names::CLUSTER);
     let request = tls::request(role, &names::of_certificates(cluster));
     let spec = json!({
-        "secretName": name,
-        // By our labels the Secret is seen.
-        "secretTemplate": {"labels": names::labels(&cluster.name_any())},
+        "secretName": names::issued(&cluster.name_any(), role),
+        "secretTemplate": {"labels": labels},
         "issuerRef": {"name": issuer.name, "kind": issuer.kind, "group": issuer.group},
         "commonName": request.common_name,
         "dnsNames": request.dns_names,
@@ -344,7 +346,7 @@ mod tests {
               rotationPolicy: Always
               size: 256
             renewBefore: 2920h
-            secretName: db-peer-tls
+            secretName: db-peer-tls-issued
             usages:
             - digital signature
             - client auth

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use etcd_core::{BOOTSTRAP, Recovery};
+use etcd_core::{BOOTSTRAP, ClusterId, Recovery, Stage};
 use etcd_types::{BackupPhase, BackupStore, EtcdBackup, EtcdCluster, EtcdRestore, RecoverySource};
 use jiff::Timestamp;
 use kube::{Resource as _, ResourceExt as _};
@@ -24,6 +24,8 @@ pub(crate) struct Source {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Which {
     Named(String),
+    /// Even if a restore has found it bad.
+    NamedThoughRefuted(String),
     NewestOf(String),
 }
 
@@ -48,9 +50,15 @@ pub(crate) fn asked(
     restores: &[Arc<EtcdRestore>],
     backup: impl Fn(&str) -> Option<Arc<EtcdBackup>>,
 ) -> Option<Asked> {
-    let latch = live.and_then(|live| build::latch(cluster, live)).unwrap_or_default();
-    let under_way =
-        latch.restore.as_ref().filter(|record| !record.is_over()).map(|record| record.uid.clone());
+    let status = cluster.status.clone().unwrap_or_default();
+    let latch = etcd_core::remembered(live.and_then(|live| build::latch(cluster, live)), &status);
+    let record = latch.restore.as_ref().filter(|record| !record.is_over());
+    // While the cluster grows from its seed, nothing is asked of its EtcdRestore any more, and another one may begin.
+    let growing = record.filter(|record| record.stage == Stage::Growing).map(|record| record.uid.clone());
+    let under_way = record.filter(|_| growing.is_none()).map(|record| record.uid.clone());
+    // What is given up: of a restore under way what it began with, as the cluster has another ID in the end.
+    let before = record.filter(|_| growing.is_none()).and_then(|record| record.before.as_ref());
+    let given_up = before.map(|before| before.cluster_id).or(latch.cluster_id);
     let name = cluster.name_any();
     let bootstrap = cluster.spec.bootstrap.recovery.as_ref();
     let in_place = |restore: &EtcdRestore, from: &RecoverySource| {
@@ -59,7 +67,8 @@ pub(crate) fn asked(
         let recovery = Recovery {
             name: Some(restore.name_any()),
             uid: restore.uid().unwrap_or_default(),
-            consented: restore.spec.consent == name && restore.meta().deletion_timestamp.is_none(),
+            consented: is_consented(restore, given_up) && restore.meta().deletion_timestamp.is_none(),
+            without_safety_backup: restore.spec.without_safety_backup,
             label,
             ..wish(from, &source)
         };
@@ -84,7 +93,7 @@ pub(crate) fn asked(
                 let phase = restore.status.as_ref().and_then(|status| status.phase);
                 let over = phase.is_some_and(etcd_types::RestorePhase::is_over);
                 let done = restore.uid().is_some_and(|uid| latch.restored.contains(&uid));
-                !over && !done && restore.spec.consent == name
+                !over && !done && restore.uid() != growing && is_consented(restore, given_up)
             };
             let oldest = of_cluster
                 .filter(open)
@@ -94,12 +103,23 @@ pub(crate) fn asked(
     }
 }
 
+/// What `spec.consent` must be, to give up the data of the cluster with this ID. The ID is another one after every restore: an EtcdRestore
+/// that is created once more, by GitOps say, does not restore once more.
+pub(crate) fn consent(cluster: &str, id: impl std::fmt::Display) -> String {
+    format!("{cluster}/{id}")
+}
+
+fn is_consented(restore: &EtcdRestore, given_up: Option<ClusterId>) -> bool {
+    given_up.is_some_and(|id| restore.spec.consent == consent(&restore.spec.cluster_name, id))
+}
+
 /// What is the same for both.
 fn wish(from: &RecoverySource, source: &Result<Source, String>) -> Recovery {
     Recovery {
         name: None,
         uid: BOOTSTRAP.to_owned(),
         consented: true,
+        without_safety_backup: false,
         label: String::new(),
         fingerprint: fingerprint(from),
         to_point: from.has_point(),
@@ -127,6 +147,7 @@ fn resolve(
     };
     if let Some(store) = &from.store {
         let which = match &from.id {
+            Some(id) if from.allow_refuted == Some(true) => Which::NamedThoughRefuted(id.clone()),
             Some(id) => Which::Named(id.clone()),
             None => Which::NewestOf(from.cluster.clone().unwrap_or_else(|| cluster.to_owned())),
         };
@@ -159,7 +180,7 @@ fn resolve(
 fn words(cluster: &str, from: &RecoverySource, source: Option<&Source>) -> String {
     let which = match (&from.backup, source.map(|source| &source.which)) {
         (Some(backup), _) => format!("the backup {backup}"),
-        (None, Some(Which::Named(id))) => format!("the backup {id}"),
+        (None, Some(Which::Named(id) | Which::NamedThoughRefuted(id))) => format!("the backup {id}"),
         (None, Some(Which::NewestOf(of))) => format!("the newest backup of {of}"),
         (None, None) => format!("a backup of {cluster}"),
     };
@@ -241,6 +262,26 @@ mod tests {
     }
 
     #[test]
+    fn a_refuted_backup_is_allowed_only_by_its_id() {
+        let which = |from: Value| {
+            let spec = json!({"version": "3.6.16", "bootstrap": {"recovery": from}});
+            asked(&cluster(spec), None, &[], |_| None).unwrap().source.unwrap().which
+        };
+        let store = json!({"url": "s3://backups"});
+        let bad = which(json!({"store": store, "id": "bad-1", "allowRefuted": true}));
+        assert_eq!(bad, Which::NamedThoughRefuted("bad-1".into()));
+        assert_eq!(which(json!({"store": store, "id": "bad-1"})), Which::Named("bad-1".into()));
+        assert_eq!(which(json!({"store": store, "allowRefuted": true})), Which::NewestOf("db".into()));
+    }
+
+    /// The fingerprint of what was asked for is on record while a seed is under way: a field that is not used must not change it.
+    #[test]
+    fn an_unused_field_does_not_change_the_fingerprint() {
+        let from: RecoverySource = serde_json::from_value(json!({"backup": "nightly"})).unwrap();
+        assert_eq!(serde_json::to_value(&from).unwrap(), json!({"backup": "nightly"}));
+    }
+
+    #[test]
     fn only_a_restore_that_is_consented_to_and_not_over_is_granted() {
         let cluster = cluster(json!({"version": "3.6.16", "bootstrap": {"recovery": {"backup": "nightly"}}}));
         let of = |restores: &[Arc<EtcdRestore>]| {
@@ -249,11 +290,60 @@ mod tests {
         };
         assert_eq!(of(&[]), None, "the cluster exists: it does not begin again");
         assert_eq!(of(&[restore("no", "", json!({})), restore("wrong", "other", json!({}))]), None);
-        assert_eq!(of(&[restore("over", "db", json!({"phase": "Completed"}))]), None);
-        assert_eq!(of(&[restore("done", "db", json!({}))]), None, "the latch remembers what a status forgot");
+        assert_eq!(of(&[restore("over", "db/9d3f", json!({"phase": "Completed"}))]), None);
         assert_eq!(
-            of(&[restore("done", "db", json!({})), restore("next", "db", json!({}))]).as_deref(),
+            of(&[restore("done", "db/9d3f", json!({}))]),
+            None,
+            "the latch remembers what a status forgot"
+        );
+        assert_eq!(
+            of(&[restore("done", "db/9d3f", json!({})), restore("next", "db/9d3f", json!({}))]).as_deref(),
             Some("next")
         );
+    }
+
+    /// The name alone, or the ID of a cluster that an earlier restore has replaced: what a manifest in a repository still says.
+    #[test]
+    fn consent_of_before_an_earlier_restore_begins_nothing() {
+        let cluster = cluster(json!({"version": "3.6.16"}));
+        for consent in ["db", "9d3f", "db/77aa", "other/9d3f", "db/9d3f "] {
+            let restores = [restore("again", consent, json!({}))];
+            assert!(
+                asked(&cluster, Some(&latched()), &restores, nightly("Completed")).is_none(),
+                "{consent}"
+            );
+        }
+    }
+
+    fn under_way(stage: &str, before: &str) -> ConfigMap {
+        let record = json!({"name": "back", "uid": "uid-back", "label": "", "seed": 4, "version": "3.6.16",
+            "before": {"clusterId": before, "members": [1]}, "stage": {"at": stage}});
+        let data = json!({"uid": "u", "latestSerial": "4", "restore": record.to_string()});
+        serde_json::from_value(json!({ "data": data })).unwrap()
+    }
+
+    /// Its members are stopped, and the cluster has no ID, or another one.
+    #[test]
+    fn consent_of_a_restore_under_way_is_to_what_it_began_with() {
+        let cluster = cluster(json!({"version": "3.6.16"}));
+        let restores = [restore("back", "db/9d3f", json!({}))];
+        let asked = asked(&cluster, Some(&under_way("starting", "9d3f")), &restores, nightly("Completed"));
+        assert!(asked.unwrap().recovery.consented);
+        let taken_back = [restore("back", "", json!({}))];
+        let asked =
+            super::asked(&cluster, Some(&under_way("starting", "9d3f")), &taken_back, nightly("Completed"));
+        assert!(!asked.unwrap().recovery.consented);
+    }
+
+    #[test]
+    fn a_restore_under_way_is_known_from_the_status_if_the_config_map_is_lost() {
+        let record = under_way("starting", "9d3f").data.unwrap()["restore"].clone();
+        let mut cluster = cluster(json!({"version": "3.6.16"}));
+        let restore_status = json!({"uid": "uid-back", "phase": "Running", "step": "Starting", "message": "",
+            "startedAt": "2026-11-16T12:00:00Z", "record": record});
+        cluster.status = Some(serde_json::from_value(json!({ "restore": restore_status })).unwrap());
+        let restores = [restore("back", "db/9d3f", json!({}))];
+        let asked = asked(&cluster, None, &restores, nightly("Completed")).unwrap();
+        assert_eq!((asked.recovery.uid.as_str(), asked.recovery.consented), ("uid-back", true));
     }
 }

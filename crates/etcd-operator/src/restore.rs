@@ -10,6 +10,8 @@ use kit::{
 };
 use kube::{Resource as _, ResourceExt as _};
 
+use crate::recovery::consent;
+
 /// When to look at a cluster whose status has not moved.
 const LOOK: Duration = Duration::from_secs(30);
 
@@ -22,7 +24,7 @@ kit::reasons! {
         Restoring,
         /// There is no such EtcdCluster yet, or it waits for another restore.
         Waiting,
-        /// spec.consent must be the name of the EtcdCluster, as its present data is given up. Nothing is touched until then.
+        /// spec.consent must be `<name of the EtcdCluster>/<its status.clusterID>`, as its present data is given up. Nothing is touched until then.
         NoConsent,
         /// It was given up; the message says why. The cluster has the data that it had before. Create another EtcdRestore.
         GivenUp,
@@ -143,9 +145,14 @@ fn tell(restore: &EtcdRestore, cluster: Option<&EtcdCluster>) -> Told {
             completed_at: own.completed_at.as_ref().map(|time| time.0),
         };
     }
-    if restore.spec.consent != *name {
+    if before.phase == Some(RestorePhase::Running) && standing.is_some() {
+        let message = "another EtcdRestore took its place".to_owned();
+        return waits(RestorePhase::Failed, message);
+    }
+    let id = status.and_then(|status| status.cluster_id.as_ref());
+    if let Some(consent) = id.map(|id| consent(name, id)).filter(|consent| restore.spec.consent != *consent) {
         let message = format!(
-            "the present data of the EtcdCluster {name} would be given up: set spec.consent to {name} if that is meant. Nothing is touched until then"
+            "spec.consent: the present data of the EtcdCluster {name} would be given up; set it to {consent} to agree. Nothing is touched until then"
         );
         return waits(RestorePhase::WaitingForConsent, message);
     }
@@ -153,7 +160,7 @@ fn tell(restore: &EtcdRestore, cluster: Option<&EtcdCluster>) -> Told {
         let other = other.name.as_deref().unwrap_or("spec.bootstrap.recovery");
         return waits(RestorePhase::Pending, format!("another restore of {name} is under way: {other}"));
     }
-    let message = match status.and_then(|status| status.cluster_id.as_ref()) {
+    let message = match id {
         None => format!("the EtcdCluster {name} does not exist in etcd yet: it begins when it does"),
         Some(_) if cluster.spec.paused => format!("the EtcdCluster {name} is paused"),
         Some(_) => "it is about to begin".to_owned(),
@@ -213,9 +220,9 @@ mod tests {
 
     #[test]
     fn it_says_what_the_cluster_says_about_it() {
-        let told = tell(&restore("db"), Some(&cluster(running("r"))));
+        let told = tell(&restore("db/9d3f"), Some(&cluster(running("r"))));
         assert_eq!((told.phase, told.step.as_deref()), (RestorePhase::Running, Some("Fetching")));
-        let told = tell(&restore("db"), Some(&cluster(running("another"))));
+        let told = tell(&restore("db/9d3f"), Some(&cluster(running("another"))));
         assert_eq!(
             (told.phase, told.message.contains("another restore of db")),
             (RestorePhase::Pending, true)
@@ -224,17 +231,17 @@ mod tests {
 
     #[test]
     fn without_consent_it_waits_and_says_what_for() {
-        for consent in ["", "dbx"] {
+        for consent in ["", "db", "db/77aa"] {
             let told = tell(&restore(consent), Some(&cluster(Value::Null)));
             assert_eq!(told.phase, RestorePhase::WaitingForConsent);
-            assert!(told.message.contains("set spec.consent to db"), "{}", told.message);
+            assert!(told.message.contains("set it to db/9d3f to agree"), "{}", told.message);
         }
-        assert_eq!(tell(&restore("db"), None).phase, RestorePhase::Pending);
+        assert_eq!(tell(&restore("db/9d3f"), None).phase, RestorePhase::Pending);
     }
 
     #[test]
     fn what_is_over_stays_over() {
-        let mut over = restore("db");
+        let mut over = restore("db/9d3f");
         over.status =
             Some(EtcdRestoreStatus { phase: Some(RestorePhase::Completed), ..EtcdRestoreStatus::default() });
         assert_eq!(tell(&over, Some(&cluster(running("another")))).phase, RestorePhase::Completed);

@@ -11,22 +11,29 @@
 //! operator may be away for the 90 days that are promised. etcd reads its leaf at every handshake: a renewal restarts
 //! nothing. It reads its trust once, at start: another CA is a roll of all members.
 //!
+//! With modes Secrets and CertManager the Secrets above are copies of what users or cert-manager provide (see `certificates/copied.rs`).
+//!
 //! Invariants: a CA is made once per cluster, and never replaced by itself; private keys are in Secrets and in this module,
 //! never in a log, a status, an event or a metric.
 
+mod anchors;
 mod authority;
 mod check;
 mod material;
 mod sans;
+mod throwaway;
 
-use etcd_types::{Tls, TlsMode};
+use etcd_types::{EtcdCluster, Tls, TlsMode};
 use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt as _;
 
+pub(crate) use anchors::Anchors;
 use authority::common_name;
 pub(crate) use authority::{Authority, PEER_COMMON_NAME};
 pub(crate) use check::{Problem, check};
 pub(crate) use material::{Material, PrivateKey, Validity};
 pub(crate) use sans::Names;
+pub use throwaway::certificate_of_root;
 
 use crate::names;
 
@@ -61,11 +68,22 @@ impl Role {
     }
 }
 
-/// The Secret that the certificate of `role` is in; none without TLS.
+/// The Secret that members, Jobs, clients and the operator take the certificate of `role` from; none without TLS. The operator writes it,
+/// whatever the mode. Where a user gives that very name to one of their own Secrets, the operator's has another.
 pub(crate) fn secret_name(cluster: &str, tls: &Tls, role: Role) -> Option<String> {
+    (tls.mode != TlsMode::Off).then(|| tls.own_secret(names::leaf(cluster, role)))
+}
+
+/// The Secret with what the operator and Jobs connect with, where TLS is on. With authentication on, what they ask for needs role root.
+pub(crate) fn operator_secret(cluster: &EtcdCluster) -> String {
+    cluster.spec.tls.own_secret(names::leaf(&cluster.name_any(), Role::Operator))
+}
+
+/// The Secret that a user or cert-manager puts the certificate of `role` into, from where the operator copies it once it was checked.
+pub(crate) fn input(cluster: &str, tls: &Tls, role: Role) -> Option<String> {
     match tls.mode {
-        TlsMode::Off => None,
-        TlsMode::SelfManaged | TlsMode::CertManager => Some(names::leaf(cluster, role)),
+        TlsMode::Off | TlsMode::SelfManaged => None,
+        TlsMode::CertManager => Some(names::issued(cluster, role)),
         TlsMode::Secrets => tls.secrets.as_ref().map(|given| match role {
             Role::Server => given.server.clone(),
             Role::Peer => given.peer.clone(),

@@ -102,8 +102,8 @@ pub struct BackupStore {
     /// Google `serviceAccount`, for Azure `accountName` and `accountKey`. Without it, the identity that the platform gives the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<SecretName>,
-    /// A ServiceAccount of this namespace that the platform gives an identity. Only with this one a token is mounted; without it
-    /// pods run as `<cluster>-backup`, which the operator makes and which may do nothing.
+    /// A ServiceAccount of this namespace that the platform gives an identity. Its token for Kubernetes is not mounted, and containers of
+    /// `spec.image` do not get the identity. Without it pods run as `<cluster>-backup`, which the operator makes and which may do nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub service_account_name: Option<String>,

@@ -39,7 +39,8 @@ pub enum UpdateType {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Remediation {
-    /// After how long a pod that runs but does not serve is restarted.
+    /// After how long a pod that runs but does not serve is restarted. At least 30 minutes where its process answers and its database does not,
+    /// as in a defragmentation.
     #[serde(default = "two_minutes")]
     #[schemars(length(max = 32), regex(pattern = patterns::DURATION))]
     pub restart_after: String,

@@ -26,7 +26,7 @@ use crate::BackupStore;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("self.clusterName == oldSelf.clusterName && self.from == oldSelf.from").message("spec cannot change, but for consent: create another EtcdRestore")
+    validation = Rule::new("self.clusterName == oldSelf.clusterName && self.from == oldSelf.from").message("spec cannot change, but for consent and withoutSafetyBackup: create another EtcdRestore")
 )]
 pub struct EtcdRestoreSpec {
     /// The EtcdCluster in this namespace whose data is replaced.
@@ -34,10 +34,15 @@ pub struct EtcdRestoreSpec {
     pub cluster_name: String,
     /// Where the data comes from.
     pub from: RecoverySource,
-    /// The name of the EtcdCluster once more: you agree that its present data is given up. Without it, nothing is touched.
+    /// `<name of the EtcdCluster>/<its status.clusterID>`: you agree that the data of this very cluster is given up. Without it, nothing is
+    /// touched. The ID is another one after every restore, so the same consent never restores twice.
     #[serde(default)]
-    #[schemars(length(max = 63))]
+    #[schemars(length(max = 80))]
     pub consent: String,
+    /// You agree that the present data is not backed up first: no backup of it is taken, and one that failed is ignored. The volumes of
+    /// the present members are kept in any case. It can be set when the restore asks for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_safety_backup: bool,
 }
 
 /// Where data comes from: an EtcdBackup of this namespace, or a store.
@@ -47,6 +52,7 @@ pub struct EtcdRestoreSpec {
     validation = Rule::new("has(self.backup) != has(self.store)").message("exactly one of backup and store is needed"),
     validation = Rule::new("has(self.store) || !(has(self.id) || has(self.cluster))").message("id and cluster go with store: an EtcdBackup knows its own"),
     validation = Rule::new("!(has(self.id) && has(self.cluster))").message("id names one backup; cluster asks for the newest one of that cluster: not both"),
+    validation = Rule::new("!has(self.allowRefuted) || !self.allowRefuted || has(self.id)").message("allowRefuted goes with id: a backup that a restore found bad is never chosen, only named"),
     validation = Rule::new("!(has(self.revision) && has(self.time))").message("revision and time exclude each other")
 )]
 pub struct RecoverySource {
@@ -65,6 +71,9 @@ pub struct RecoverySource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub cluster: Option<String>,
+    /// Restore the backup that `id` names even if a verification by restore has found it bad (refuted). Without it such a backup is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allow_refuted: Option<bool>,
     /// Go on from the backup to this revision, with what an EtcdBackupSchedule has captured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
@@ -87,7 +96,7 @@ impl RecoverySource {
 pub struct EtcdRestoreStatus {
     /// One word for how it stands.
     pub phase: Option<RestorePhase>,
-    /// What is being done: Fetching, Restoring, BackingUp, Stopping, Starting, Replaying, Growing, Returning.
+    /// What is being done: Fetching, Restoring, WaitingForNode, BackingUp, Stopping, Starting, Replaying, Growing, Returning.
     pub step: Option<String>,
     /// The same as a sentence, and what to do if there is something to do.
     pub message: Option<String>,
@@ -106,7 +115,8 @@ pub struct EtcdRestoreStatus {
 pub enum RestorePhase {
     /// It waits for something: the message says for what.
     Pending,
-    /// spec.consent is not the name of the cluster: nothing is touched.
+    /// Nothing is touched before you agree: spec.consent does not name the cluster and its present ID, or the present data could not be backed up and
+    /// spec.withoutSafetyBackup is not set. The message says which.
     WaitingForConsent,
     /// It is being carried out.
     Running,
@@ -141,6 +151,8 @@ pub struct ClusterRestoreStatus {
     pub started_at: Time,
     /// When it was over.
     pub completed_at: Option<Time>,
+    /// While it is under way: what the ConfigMap `<cluster>-identity` says about it, as JSON. The operator goes on with it if the ConfigMap is lost.
+    pub record: Option<String>,
 }
 
 #[cfg(test)]
@@ -179,6 +191,9 @@ mod tests {
     fn consent_may_be_given_later_and_nothing_else_may_change() {
         let spec = |consent: &str, backup: &str| json!({"clusterName": "db", "from": {"backup": backup}, "consent": consent});
         assert!(refused::<EtcdRestore>(spec("db", "a"), Some(spec("", "a"))).is_empty());
+        let mut without = spec("db", "a");
+        without["withoutSafetyBackup"] = json!(true);
+        assert!(refused::<EtcdRestore>(without, Some(spec("db", "a"))).is_empty());
         let said = refused::<EtcdRestore>(spec("db", "b"), Some(spec("db", "a"))).join("; ");
         assert!(said.contains("create another EtcdRestore"), "{said}");
     }

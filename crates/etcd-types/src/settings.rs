@@ -70,6 +70,14 @@ pub struct Tls {
     pub cert_manager: Option<CertManager>,
 }
 
+impl Tls {
+    /// The Secret that the operator writes where it would use `name`: another one where a user gives that name to a Secret of their own.
+    pub fn own_secret(&self, name: String) -> String {
+        let given = self.secrets.iter().flat_map(|it| [&it.peer, &it.server, &it.operator]);
+        if given.into_iter().any(|given| *given == name) { format!("{name}-copy") } else { name }
+    }
+}
+
 /// Who makes the certificates.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsMode {
@@ -85,7 +93,7 @@ pub enum TlsMode {
     Off,
 }
 
-/// Secrets with `ca.crt`, `tls.crt` and `tls.key` each.
+/// Secrets with `ca.crt`, `tls.crt` and `tls.key` each. They are input: members use copies, which the operator makes of what it has checked.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct TlsSecrets {
@@ -97,7 +105,7 @@ pub struct TlsSecrets {
     /// `<name>-client.<namespace>.svc`, `localhost`.
     #[schemars(length(min = 1, max = 253))]
     pub server: String,
-    /// For the operator as a client.
+    /// For the operator and its Jobs as clients. Where etcd's authentication is on, its common name must be a user with the role root.
     #[schemars(length(min = 1, max = 253))]
     pub operator: String,
 }

@@ -180,6 +180,8 @@ pub enum OperationKind {
     Restart,
     /// A member that does not serve is replaced by a new one.
     Replace,
+    /// The alarm CORRUPT is disarmed, once all voters have the same data.
+    Disarm,
     /// Members move to a newer version.
     Upgrade,
     /// Members move to an older version.

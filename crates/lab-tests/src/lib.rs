@@ -5,6 +5,7 @@
 //! trouble(story)  ─┘      │
 //!                         ├─> operator: deploy/install.yaml; scaled, killed
 //!                         ├─> ground:   signals to processes in pods, files on volumes, packets that do not arrive, nodes that die
+//!                         ├─> oracle:   whether all that clients of etcd were told can be true
 //!                         └─> patience: wait for a condition, with a deadline and the words for what was seen instead
 //! ```
 //!
@@ -20,6 +21,7 @@
 
 pub mod ground;
 pub mod operator;
+pub mod oracle;
 pub mod patience;
 pub mod world;
 

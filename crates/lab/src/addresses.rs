@@ -8,6 +8,7 @@
 //! | pods | 10.162.0.0/16: node 1 has 10.162.1.0/24 |
 //! | etcd, controller-manager, scheduler | 127.79.2.1: all of 127/8 is loopback |
 //! | cgroups | `capstan2/control`, `capstan2/node1/{system,kubepods}` |
+//! | name and `kubernetes.io/hostname` label of a node | `node1` and `node1.lab.internal` |
 //! | network namespaces, the claim of the slot | /run/capstan-lab/slot2 |
 
 use std::{net::Ipv4Addr, path::PathBuf};
@@ -16,6 +17,10 @@ use std::{net::Ipv4Addr, path::PathBuf};
 pub const SLOTS: u8 = 16;
 /// How many nodes fit into a lab.
 pub const MAX_NODES: u8 = 20;
+
+/// Ends the `kubernetes.io/hostname` label of every node. Kubernetes does not promise that the label is the Node's name, and with many
+/// cloud providers it is not; so it is not here either.
+pub(crate) const DOMAIN: &str = ".lab.internal";
 
 /// Facts about the machine that every lab on it shares: claims of slots, and the sysctls from before the first lab.
 pub(crate) const MACHINE: &str = "/run/capstan-lab";
@@ -109,10 +114,25 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// The value of its label `kubernetes.io/hostname`.
+    pub(crate) fn hostname(&self) -> String {
+        hostname(&self.name)
+    }
+
     /// Where its daemons run; its pods are beside it, in `kubepods`.
     pub(crate) fn system_cgroup(&self) -> String {
         format!("{}/system", self.cgroup)
     }
+}
+
+/// Returns the `kubernetes.io/hostname` label of the node with this name.
+pub(crate) fn hostname(node: &str) -> String {
+    format!("{node}{DOMAIN}")
+}
+
+/// Returns the name of the node with this `kubernetes.io/hostname` label. `None` if the label is not of a lab's node.
+pub(crate) fn node_with_hostname(label: &str) -> Option<&str> {
+    label.strip_suffix(DOMAIN)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,6 +186,14 @@ mod tests {
                 assert!(seen.insert(name.clone()), "{name} of slot {} is taken", addresses.slot);
             }
         }
+    }
+
+    #[test]
+    fn hostname_label_differs_from_node_name() {
+        let node = Addresses { slot: 2 }.node(3);
+        assert_eq!((node.name.as_str(), node.hostname().as_str()), ("node3", "node3.lab.internal"));
+        assert_eq!(node_with_hostname(&node.hostname()), Some("node3"));
+        assert_eq!(node_with_hostname("node3"), None);
     }
 
     #[test]

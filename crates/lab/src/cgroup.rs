@@ -318,7 +318,7 @@ mod tests {
         let cgroups = Cgroups::at(root.map(|root| root.split_whitespace().nth(1).unwrap().into()));
         let path = format!("capstan-test-{}", std::process::id());
         if root.is_none() || cgroups.create(&format!("{path}/node1/system")).is_err() {
-            println!("SKIPPED: no cgroup v2 hierarchy here that we may write to");
+            skipped::because("no cgroup v2 hierarchy on this machine that the test may write to");
             return;
         }
         let mut command = crate::process::command(&cgroups, &format!("{path}/node1/system"), "sleep");

@@ -123,6 +123,11 @@ impl Lab {
         self.nodes().into_iter().map(|node| node.name).collect()
     }
 
+    /// Returns the value of the node's label `kubernetes.io/hostname`, which is not its name.
+    pub fn hostname(&self, node: &str) -> Result<String> {
+        Ok(self.node(node)?.hostname())
+    }
+
     /// A command prefix: what is appended runs in the network, mounts and host name of the node.
     pub fn in_node(&self, name: &str) -> Result<Command> {
         let node = self.node(name)?;

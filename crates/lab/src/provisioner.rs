@@ -15,6 +15,7 @@ use std::{fs, path::Path, time::Duration};
 use serde_json::{Value, json};
 
 use crate::{
+    addresses::{hostname, node_with_hostname},
     api::Api,
     error::{At as _, Result},
     lab::Lab,
@@ -66,10 +67,11 @@ pub(crate) struct Directory {
 
 impl Directory {
     pub(crate) fn of(volume: &Value) -> Option<Self> {
-        let node = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
+        let label = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
         let text = |path: &str| volume.pointer(path).and_then(Value::as_str).map(String::from);
         let path = text("/spec/hostPath/path").or_else(|| text("/spec/local/path"))?;
-        Some(Self { path, node: text(node) })
+        let node = text(label).as_deref().and_then(node_with_hostname).map(String::from);
+        Some(Self { path, node })
     }
 }
 
@@ -196,7 +198,8 @@ fn wish(claim: &Value, shared: &str) -> Option<Wish> {
     match &node {
         None => spec.insert("hostPath".into(), json!({"path": path, "type": "DirectoryOrCreate"})),
         Some(node) => {
-            let here = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [node]});
+            // As local-path-provisioner does: the value of the node's label, not its name.
+            let here = json!({"key": "kubernetes.io/hostname", "operator": "In", "values": [hostname(node)]});
             spec.insert(
                 "nodeAffinity".into(),
                 json!({"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}}),
@@ -255,6 +258,14 @@ mod tests {
             );
             assert_eq!(wish.directory, directory);
         }
+    }
+
+    #[test]
+    fn volume_is_bound_to_hostname_label_of_its_node() {
+        let volume = wish(&claim("local"), "/lab/volumes").unwrap().volume;
+        let term = &volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]["matchExpressions"][0];
+        assert_eq!(term["key"], "kubernetes.io/hostname");
+        assert_eq!(term["values"], json!(["node2.lab.internal"]));
     }
 
     #[test]

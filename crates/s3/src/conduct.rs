@@ -15,6 +15,10 @@ pub struct Conduct(Arc<Mutex<Inner>>);
 #[derive(Debug, Default)]
 struct Inner {
     lie: Option<(String, Lie)>,
+    /// Operations that are refused, such as `DeleteObject`.
+    refused: Vec<String>,
+    /// Lists are answered for this prefix, whatever was asked.
+    listed: Option<String>,
     /// Kept only for whoever wants to know: a server may run for long.
     asked: Option<Vec<Asked>>,
 }
@@ -54,6 +58,24 @@ impl Conduct {
     /// From now on this is done to objects whose key ends with `suffix`; all others are kept.
     pub fn lie_about(&self, suffix: &str, lie: Lie) {
         self.inner().lie = Some((suffix.to_owned(), lie));
+    }
+
+    /// From now on this operation is refused with AccessDenied.
+    pub fn refuse(&self, operation: &str) {
+        self.inner().refused.push(operation.to_owned());
+    }
+
+    /// From now on lists are answered for this prefix, whatever was asked; for what was asked again with `None`.
+    pub fn list_instead(&self, prefix: Option<&str>) {
+        self.inner().listed = prefix.map(str::to_owned);
+    }
+
+    pub(crate) fn refuses(&self, operation: &str) -> bool {
+        self.inner().refused.iter().any(|refused| refused == operation)
+    }
+
+    pub(crate) fn listed_instead(&self) -> Option<String> {
+        self.inner().listed.clone()
     }
 
     /// An honest one that keeps what it is asked.

@@ -57,6 +57,13 @@ macro_rules! files {
                 self.read(request).await
             }
 
+            async fn list_objects_v2(
+                &self,
+                request: S3Request<ListObjectsV2Input>,
+            ) -> S3Result<S3Response<ListObjectsV2Output>> {
+                self.list(request).await
+            }
+
             async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
                 self.write(request).await
             }
@@ -82,7 +89,6 @@ files! {
     get_bucket_location(GetBucketLocationInput) -> GetBucketLocationOutput;
     list_buckets(ListBucketsInput) -> ListBucketsOutput;
     list_objects(ListObjectsInput) -> ListObjectsOutput;
-    list_objects_v2(ListObjectsV2Input) -> ListObjectsV2Output;
     head_object(HeadObjectInput) -> HeadObjectOutput;
     copy_object(CopyObjectInput) -> CopyObjectOutput;
     delete_object(DeleteObjectInput) -> DeleteObjectOutput;
@@ -114,6 +120,16 @@ impl Files {
         let bytes = ReaderStream::with_capacity(file.take(wanted), AT_ONCE);
         answer.output.body = Some(StreamingBlob::wrap(bytes));
         Ok(answer)
+    }
+
+    async fn list(
+        &self,
+        mut request: S3Request<ListObjectsV2Input>,
+    ) -> S3Result<S3Response<ListObjectsV2Output>> {
+        if let Some(prefix) = self.conduct.listed_instead() {
+            request.input.prefix = Some(prefix);
+        }
+        self.files.list_objects_v2(request).await
     }
 
     async fn write(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {

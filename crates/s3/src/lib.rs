@@ -89,6 +89,9 @@ impl S3Access for Signed {
         if request.credentials().is_none() {
             return Err(s3_error!(AccessDenied, "Signature is required"));
         }
+        if self.conduct.refuses(request.s3_op().name()) {
+            return Err(s3_error!(AccessDenied));
+        }
         let bucket = request.s3_path().get_bucket_name();
         let exists = |bucket: &str| self.root.join(bucket).is_dir();
         match bucket.is_some_and(|bucket| !exists(bucket)) && request.s3_op().name() != "CreateBucket" {

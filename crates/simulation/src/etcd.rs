@@ -22,6 +22,7 @@ mod model;
 mod pods;
 mod settings;
 mod start;
+mod tls;
 
 use std::{
     collections::BTreeSet,
@@ -223,6 +224,22 @@ impl Etcd {
             }
             model.touch(founding);
         });
+    }
+
+    /// Bytes of the data of the member at `url` change, and nobody notices.
+    pub fn damage(&self, url: &str) {
+        self.change(|model, _| {
+            let Some(process) = model.processes.get(url) else { return };
+            let (founding, member) = (process.founding, process.member);
+            if let Some(cluster) = model.clusters.get_mut(&founding) {
+                cluster.damaged.insert(member, member.0);
+            }
+        });
+    }
+
+    /// Alarms that are raised, as the member at `url` knows.
+    pub fn alarms(&self, url: &str) -> Option<Vec<Alarm>> {
+        self.change(|model, _| model.alarms(url)).ok()
     }
 
     /// How big the file of the member at `url` is, and how much of it is in use.

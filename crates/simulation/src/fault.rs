@@ -65,6 +65,28 @@ const POINTS: &[(CrashPoint, &str)] = &[
 ];
 
 impl Injected {
+    /// The kind of fault, wherever it is placed.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Nothing => "no fault",
+            Self::Crash { point: CrashPoint::Before, .. } => "crash before a write",
+            Self::Crash { point: CrashPoint::AfterCommit, .. } => "crash after the commit",
+            Self::Crash { point: CrashPoint::AfterResponse, .. } => "crash after the answer",
+            Self::CrashTwice { .. } => "two crashes",
+            Self::Refused { .. } => "refused request",
+            Self::Lost { .. } => "lost answer",
+            Self::Stale { .. } => "stale read",
+            Self::Etcd { what, .. } => match what {
+                AtCall::CrashBefore => "etcd: crash before a write",
+                AtCall::CrashAfter => "etcd: crash after a write",
+                AtCall::Lost => "etcd: lost answer",
+                AtCall::Refused => "etcd: refused write",
+                AtCall::Silent => "etcd: no answer",
+                AtCall::Crash => "etcd: crash during a read",
+            },
+        }
+    }
+
     /// The rules for the server.
     pub(crate) fn rules(self) -> Vec<(When, Fault)> {
         let write = |nth| When::write().client(OPERATOR).skip(nth);

@@ -20,6 +20,7 @@
 mod campaign;
 pub mod etcd;
 mod fault;
+mod record;
 mod rights;
 mod scenario;
 pub mod workloads;
@@ -27,6 +28,7 @@ mod world;
 
 pub use campaign::{Campaign, Extent, Finding};
 pub use fault::{AtCall, Injected, NoSuchFault};
+pub use record::{Count, Record};
 pub use rights::asked;
 pub use scenario::{Operator, Scenario, Step};
 pub use world::{OPERATOR, Run, pass, run};

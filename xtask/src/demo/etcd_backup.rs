@@ -76,8 +76,13 @@ impl Shop<'_> {
         self.story.heading("Back to just before");
         self.reaches(before)?;
         let text = std::fs::read_to_string(crate::tree::root().join(RESTORE)).context(RESTORE)?;
-        self.story.command(format!("sed s/REVISION/{before}/ {RESTORE} | kubectl -n demo create -f -"));
-        self.kubectl.ask_with(&["create", "-f", "-"], &text.replace("REVISION", &before.to_string()))?;
+        let id = self.kubectl.ask(&["get", "etcd", "orders", "--output=jsonpath={.status.clusterID}"])?;
+        let id = id.trim();
+        self.story.command(format!(
+            "sed 's/REVISION/{before}/; s/CLUSTER_ID/{id}/' {RESTORE} | kubectl -n demo create -f -"
+        ));
+        let text = text.replace("REVISION", &before.to_string()).replace("CLUSTER_ID", id);
+        self.kubectl.ask_with(&["create", "-f", "-"], &text)?;
         self.ends("etcdrestore/before-the-mistake")?;
         self.kubectl.show(self.story, "get etcdrestore before-the-mistake")?;
         let found = self.kubectl.show(self.story, "exec shell -- etcdctl get --prefix orders/")?;

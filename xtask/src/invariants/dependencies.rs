@@ -43,7 +43,7 @@ const MAY: &[(&str, &[&str])] = &[
     ("prometheus-workloads", &["prometheus-config", "prometheus-types", "rendering", "tls-assets"]),
     ("prometheus-admission", &["alertmanager-config", "prometheus-rules", "prometheus-types", "promql"]),
     ("prometheus-operator", &["kit", "prometheus-types", "prometheus-config"]),
-    ("conformance", &[]),
+    ("conformance", &["skipped"]),
     (
         "conformance-run",
         &[
@@ -78,6 +78,7 @@ const MAY: &[(&str, &[&str])] = &[
         ],
     ),
     ("lab", &[]),
+    ("skipped", &[]),
     ("lab-tests", &["lab"]),
     ("s3", &[]),
     // It asks `capstan` by running it: `cargo xtask lab` and the demo must not wait for the operators to compile twice.

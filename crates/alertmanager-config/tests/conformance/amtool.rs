@@ -35,7 +35,10 @@ fn amtool_loads_every_field_of_every_receiver() {
 
 #[test]
 fn amtool_loads_the_answers_to_recorded_cases() {
-    let cases = cases("alertmanager-config.jsonl");
+    let Some(cases) = cases("alertmanager-config.jsonl") else {
+        skipped::because(conformance::NO_DATA);
+        return;
+    };
     run(|tool| {
         let mut made = Vec::new();
         for case in &cases {
@@ -59,7 +62,8 @@ fn amtool_loads_the_answers_to_recorded_cases() {
 fn run(made_for: impl Fn(&Tool) -> Vec<(String, String)>) {
     let tools = tools("CAPSTAN_AMTOOL");
     if tools.is_empty() {
-        println!("SKIPPED, NOTHING WAS TESTED: CAPSTAN_AMTOOL names no program, such as 0.34.2=/path/amtool");
+        skipped::because("CAPSTAN_AMTOOL names no program, such as 0.34.2=/path/amtool");
+        return;
     }
     for tool in tools {
         let made = made_for(&tool);

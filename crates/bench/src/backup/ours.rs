@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use etcd_backup::{
     Error, Key, Manifest, Store, Target, load,
     manifest::Cluster,
+    ranking::Load,
     save::{self, About},
     seal::example_key,
     source::Source,
@@ -131,7 +132,7 @@ async fn manifest(store: &Store, id: &str) -> Result<Manifest> {
 }
 
 pub(super) async fn save(store: &Store, endpoint: String, id: String, key: Option<&Key>) -> Result<()> {
-    let giver = Source { endpoints: vec![endpoint], tls: None }.giver().await?;
+    let giver = Source { endpoints: vec![endpoint], tls: None }.giver(Load::Snapshot).await?;
     let cluster = giver.status.cluster.to_string();
     let about = About {
         id,
@@ -147,6 +148,7 @@ pub(super) async fn save(store: &Store, endpoint: String, id: String, key: Optio
         taken_at: now(),
         hash: None,
         schedule: None,
+        corruption: None,
     };
     let chunks = giver.snapshot().await.map_err(Error::Etcd)?;
     let revisions = async || giver.revisions().await.map_err(Error::Etcd);

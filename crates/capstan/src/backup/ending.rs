@@ -72,8 +72,11 @@ fn number(error: &anyhow::Error) -> u8 {
     if let Some(ending) = error.downcast_ref::<Ending>() {
         return ending.code;
     }
-    if error.downcast_ref::<NoGiver>().is_some() {
-        return AGAIN;
+    if let Some(error) = error.downcast_ref::<NoGiver>() {
+        return match error {
+            NoGiver::Corrupt(why) if !why.may_pass() => HOPELESS,
+            _ => AGAIN,
+        };
     }
     match error.downcast_ref::<etcd_backup::Error>() {
         Some(error) if error.is_transient() => AGAIN,

@@ -25,6 +25,7 @@ use super::{
     Place, chosen,
     ending::{Ending, HOPELESS, told},
     progress::Progress,
+    root,
 };
 use crate::output::say;
 
@@ -38,7 +39,10 @@ pub(super) struct Fetch {
     /// The backup.
     #[arg(required_unless_present = "newest_of")]
     id: Option<String>,
-    /// Instead of a name: the newest whole backup of the cluster of this name.
+    /// Take the backup even if a restore has found it bad (`refuted.json`). Only one that is named; a refuted backup is never chosen.
+    #[arg(long, requires = "id")]
+    allow_refuted: bool,
+    /// Instead of a name: the newest whole backup of the cluster of this name that no restore has found bad.
     #[arg(long, value_name = "CLUSTER", conflicts_with = "id")]
     newest_of: Option<String>,
     /// Of several clusters of that name, the one with this UID, if there are backups of it.
@@ -65,6 +69,9 @@ pub(super) struct Fetch {
     /// The same for a time, such as 2026-11-16T08:15:00Z.
     #[arg(long, value_name = "TIME", conflicts_with = "revision")]
     time: Option<Timestamp>,
+    /// Also write ca.crt, tls.crt and tls.key to this directory: a certificate for an etcd on this machine, and for its user root.
+    #[arg(long, value_name = "DIR")]
+    root_certificate: Option<PathBuf>,
     /// Where to write how it ended, as one line of JSON.
     #[arg(long, value_name = "FILE")]
     result: Option<PathBuf>,
@@ -81,7 +88,13 @@ impl Fetch {
         let store = self.place.open()?;
         let key = self.place.key()?;
         let mut manifest = match (&self.id, &self.newest_of) {
-            (Some(id), _) => chosen(&store, id).await?,
+            (Some(id), _) => {
+                let manifest = chosen(&store, id).await?;
+                if !self.allow_refuted {
+                    catalogue::refuse_refuted(&store, id).await?;
+                }
+                manifest
+            }
             (None, Some(cluster)) => self.newest(&store, cluster).await?,
             (None, None) => bail!("name a backup, or give --newest-of"),
         };
@@ -95,6 +108,9 @@ impl Fetch {
             manifest = way.manifest;
         }
         self.judge(&manifest)?;
+        if let Some(directory) = &self.root_certificate {
+            root::write(directory)?;
+        }
         let to = match (&self.to, &self.into) {
             (Some(to), _) => to.clone(),
             (None, Some(directory)) => emptied(directory)?.join(SNAPSHOT),
@@ -129,10 +145,8 @@ impl Fetch {
     }
 
     async fn newest(&self, store: &Store, cluster: &str) -> Result<Manifest> {
-        let manifests = catalogue::list(store).await?.into_iter().filter_map(|entry| match entry {
-            Entry::Backup(manifest, _) => Some(*manifest),
-            _ => None,
-        });
+        let entries = catalogue::list(store).await?;
+        let manifests = entries.iter().filter_map(Entry::usable).cloned();
         let rather = [
             self.cluster_uid.as_deref().map(Is::Uid),
             self.cluster_namespace.as_deref().map(Is::InNamespace),

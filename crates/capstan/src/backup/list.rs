@@ -5,6 +5,7 @@ use clap::Args;
 use etcd_backup::{
     Manifest,
     catalogue::{self, Entry},
+    store::Found,
     wal::reach::{self, Mark, Reach},
 };
 use serde_json::{Value, json};
@@ -58,15 +59,31 @@ impl Show {
         let manifest = chosen(&store, &self.id).await?;
         let entries = catalogue::list(&store).await?;
         let reaches = reach::reaches(&store, &entries).await?;
-        structured(&with_reach(&manifest, &reaches), self.output.output.unwrap_or(Format::Yaml))
+        let shown = match entries.iter().find(|entry| entry.found().id == self.id) {
+            Some(entry @ Entry::Backup(..)) => data(entry, &reaches),
+            _ => with_reach(&manifest, &reaches),
+        };
+        structured(&shown, self.output.output.unwrap_or(Format::Yaml))
     }
 }
 
 fn data(entry: &Entry, reaches: &[Reach]) -> Value {
     match entry {
-        Entry::Backup(manifest, _) => with_reach(manifest, reaches),
-        Entry::Unfinished(found) => json!({"id": found.id, "unfinished": true, "newestObject": found.newest}),
+        Entry::Backup(manifest, found) => {
+            let mut value = with_reach(manifest, reaches);
+            if let Some(value) = value.as_object_mut().filter(|_| found.is_refuted() || found.is_verified()) {
+                value.insert("verified".to_owned(), json!(!found.is_refuted()));
+            }
+            value
+        }
+        Entry::Unfinished(found, _) => {
+            json!({"id": found.id, "unfinished": true, "newestObject": found.newest})
+        }
+        Entry::Incomplete(manifest, found) => {
+            json!({"id": found.id, "unreadable": catalogue::incomplete(manifest).to_string()})
+        }
         Entry::Unreadable(found, why) => json!({"id": found.id, "unreadable": why.to_string()}),
+        Entry::Foreign(found) => json!({"id": found.id, "foreign": true, "newestObject": found.newest}),
     }
 }
 
@@ -120,18 +137,28 @@ fn table(entries: &[Entry]) -> Vec<String> {
     let heading =
         ["BACKUP", "TAKEN AT", "CLUSTER", "ETCD", "REVISION", "DATABASE", "STORED", ""].map(str::to_owned);
     let rows = entries.iter().map(|entry| match entry {
-        Entry::Backup(manifest, _) => row(manifest),
-        Entry::Unfinished(found) => {
+        Entry::Backup(manifest, found) => row(manifest, found),
+        Entry::Unfinished(found, _) => {
             note(&found.id, "unfinished: an attempt that goes on, or was interrupted")
         }
+        Entry::Incomplete(manifest, found) => note(&found.id, &catalogue::incomplete(manifest).to_string()),
         Entry::Unreadable(found, why) => note(&found.id, &why.to_string()),
+        Entry::Foreign(found) => {
+            note(&found.id, "foreign or unknown: no manifest or marker of Capstan; it is never removed")
+        }
     });
     columns(&std::iter::once(heading.to_vec()).chain(rows).collect::<Vec<_>>())
 }
 
-fn row(manifest: &Manifest) -> Vec<String> {
+fn row(manifest: &Manifest, found: &Found) -> Vec<String> {
     let size = |size: u64| bytes(i64::try_from(size).unwrap_or(i64::MAX));
-    let sealed = if manifest.stored.encryption.is_some() { "encrypted" } else { "" };
+    let notes = [
+        (manifest.stored.encryption.is_some(), "encrypted"),
+        (found.is_verified(), "verified"),
+        (found.is_refuted(), "refuted: a restore found it bad"),
+        (manifest.corruption.is_some(), "taken with the alarm CORRUPT"),
+    ];
+    let notes: Vec<&str> = notes.iter().filter(|(is, _)| *is).map(|(_, note)| *note).collect();
     vec![
         manifest.id.clone(),
         format!("{:.0}", manifest.taken_at),
@@ -140,7 +167,7 @@ fn row(manifest: &Manifest) -> Vec<String> {
         revisions(manifest),
         size(manifest.database.bytes),
         size(manifest.stored.bytes),
-        sealed.to_owned(),
+        notes.join(", "),
     ]
 }
 
@@ -162,6 +189,36 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+
+    fn found(id: &str, objects: &[&str]) -> Found {
+        let objects = objects.iter().map(|it| (*it).to_owned()).collect();
+        Found { id: id.to_owned(), objects, newest: Timestamp::UNIX_EPOCH }
+    }
+
+    fn manifest(id: &str) -> Manifest {
+        serde_json::from_value(json!({
+            "format": "capstan.dev/etcd-backup/v1", "id": id, "producer": "capstan", "takenAt": "2026-01-01T00:00:00Z",
+            "cluster": {"namespace": "shop", "name": "db", "uid": "u", "id": "8e9e", "member": "db-1"}, "etcdVersion": "3.6.16",
+            "revision": {"atLeast": 40, "atMost": 42}, "database": {"bytes": 1024, "sha256": "00".repeat(32)},
+            "stored": {"object": "snapshot.zst", "bytes": 77, "sha256": "00".repeat(32), "compression": "zstd"}}))
+        .unwrap()
+    }
+
+    #[test]
+    fn refuted_and_foreign_ones_are_shown_as_such() {
+        let entries = [
+            Entry::Backup(Box::new(manifest("bad")), found("bad", &["refuted.json"])),
+            Entry::Backup(Box::new(manifest("good")), found("good", &["verified.json"])),
+            Entry::Foreign(found("terraform", &["prod.tfstate"])),
+        ];
+        let lines = table(&entries);
+        assert!(lines[1].ends_with("refuted: a restore found it bad"), "{lines:?}");
+        assert!(lines[2].ends_with("verified"), "{lines:?}");
+        assert!(lines[3].starts_with("terraform") && lines[3].contains("never removed"), "{lines:?}");
+        let values: Vec<Value> = entries.iter().map(|entry| data(entry, &[])).collect();
+        assert_eq!((&values[0]["verified"], &values[1]["verified"]), (&json!(false), &json!(true)));
+        assert_eq!(values[2]["foreign"], true);
+    }
 
     #[test]
     fn points_in_time_are_shown_with_their_backup_and_why_they_end() {

@@ -5,17 +5,15 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Args;
 use etcd_backup::{
-    Manifest, Store,
-    catalogue::{self, Entry, Whose},
+    catalogue::Whose,
+    removal::{self, Mode, Pruned},
     retention::Policy,
-    wal,
 };
-use jiff::Timestamp;
 use kit::Clock;
 use serde_json::json;
 
 use super::{Place, ending};
-use crate::output::say;
+use crate::output::{mention, say};
 
 #[derive(Debug, Args)]
 pub(super) struct Prune {
@@ -82,48 +80,28 @@ impl Prune {
             );
         };
         let whose = Whose { cluster_uid: &self.cluster_uid, schedule: self.schedule.as_deref() };
-        let gone = prune(&self.place.open()?, whose, &policy, Clock::system().now(), self.dry_run).await?;
-        let word = if self.dry_run { "would be removed" } else { "removed" };
-        match gone.is_empty() {
+        let (mode, word) = match self.dry_run {
+            true => (Mode::DryRun, "would be removed"),
+            false => (Mode::Delete, "removed"),
+        };
+        let store = self.place.open()?;
+        let Pruned { backups, history } =
+            removal::prune(&store, whose, &policy, Clock::system().now(), mode).await?;
+        if let Some(why) = history.kept() {
+            mention(&why);
+        }
+        match backups.is_empty() {
             true => say("Everything is wanted.\n"),
-            false => say(&gone.iter().map(|id| format!("{id} {word}\n")).collect::<String>()),
+            false => say(&backups.iter().map(|id| format!("{id} {word}\n")).collect::<String>()),
         }
     }
-}
-
-/// Removes, manifest first, and tells what. Interrupted, the next one finds the rest.
-pub(super) async fn prune(
-    store: &Store,
-    whose: Whose<'_>,
-    policy: &Policy,
-    now: Timestamp,
-    dry_run: bool,
-) -> Result<Vec<String>> {
-    let entries = catalogue::list(store).await?;
-    let mut gone = Vec::new();
-    for found in catalogue::superfluous(&entries, whose, policy, now) {
-        if !dry_run {
-            store.remove(found).await?;
-        }
-        gone.push(found.id.clone());
-    }
-    // What was captured goes with the backups that it belongs to. Those of other schedules want theirs.
-    let kept: Vec<&Manifest> = entries
-        .iter()
-        .filter_map(|entry| match entry {
-            Entry::Backup(manifest, found) if !gone.contains(&found.id) => Some(&**manifest),
-            _ => None,
-        })
-        .collect();
-    wal::prune::prune(store, whose.cluster_uid, &kept, dry_run).await?;
-    Ok(gone)
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Remove {
     #[command(flatten)]
     place: Place,
-    /// The backup. One that is not there, or only the rest of an attempt, is fine.
+    /// The backup. One that is not there, or only the rest of an attempt, is fine; a directory without a manifest or marker of Capstan is refused.
     id: String,
     /// Refuse it when it is of another cluster: `capstan backup show` has the UID.
     #[arg(long, value_name = "UID")]
@@ -144,21 +122,6 @@ impl Remove {
 
     async fn remove(&self) -> Result<usize> {
         let store = self.place.open()?;
-        if let (Some(uid), Some(manifest)) = (&self.cluster_uid, store.manifest(&self.id).await?)
-            && manifest.cluster.uid != *uid
-        {
-            let cluster = &manifest.cluster;
-            bail!(
-                "{} is a backup of {}/{} with the UID {}, not {uid}: it stays",
-                self.id,
-                cluster.namespace,
-                cluster.name,
-                cluster.uid
-            );
-        }
-        let all = store.found().await?;
-        let Some(found) = all.iter().find(|found| found.id == self.id) else { return Ok(0) };
-        store.remove(found).await?;
-        Ok(found.objects.len())
+        Ok(removal::remove_by_id(&store, &self.id, self.cluster_uid.as_deref()).await?)
     }
 }

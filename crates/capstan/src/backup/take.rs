@@ -9,6 +9,8 @@ use etcd_backup::{
     Error, Manifest, Sha256, Store,
     catalogue::Whose,
     manifest::Cluster,
+    ranking::Load,
+    removal::{self, Mode, Pruned},
     save::{self, About},
     source::Source,
 };
@@ -21,10 +23,10 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Place, certificates, ending,
     progress::{Meter, Progress},
-    prune::{Keep, prune},
+    prune::Keep,
     serve,
 };
-use crate::output::{self, Output, say, structured};
+use crate::output::{self, Output, mention, say, structured};
 
 #[derive(Debug, Args)]
 pub(super) struct Take {
@@ -53,7 +55,7 @@ pub(super) struct Take {
     #[command(flatten)]
     keep: Keep,
     /// Have etcd hash all that it holds, for `verify --by-restore` to compare with. The member that gives the snapshot reads its whole
-    /// database for it, and applies no writes meanwhile: about a second for each gigabyte.
+    /// database for it, and applies no writes meanwhile: about a second for each gigabyte. It is a follower, unless there is only one member.
     #[arg(long, help_heading = "etcd")]
     hash: bool,
     /// Wait for up to so many seconds first. How long follows from the backup's name: so not all of a minute's backups begin at once.
@@ -73,8 +75,8 @@ pub(super) struct Take {
 struct Taken {
     manifest: Manifest,
     took: Duration,
-    /// How many were removed, or why none could be. The backup is good either way.
-    removed: Result<usize>,
+    /// What was removed, or why nothing could be; nothing without a policy. The backup is good either way.
+    removed: Result<Option<Pruned>>,
 }
 
 impl Take {
@@ -100,7 +102,11 @@ impl Take {
             Err(error) => {
                 return Err(error.context("the backup is good, but older ones could not be removed"));
             }
-            Ok(_) => {}
+            Ok(removed) => {
+                if let Some(why) = removed.and_then(|it| it.history.kept()) {
+                    mention(&why);
+                }
+            }
         }
         Ok(())
     }
@@ -126,11 +132,11 @@ impl Take {
         let manifest = self.take(&store, &meter, stop).await?;
         let took = began.elapsed();
         let removed = match self.keep.policy() {
-            None => Ok(0),
+            None => Ok(None),
             Some(policy) => {
                 let whose = Whose { cluster_uid: &manifest.cluster.uid, schedule: self.schedule.as_deref() };
                 let now = Clock::system().now();
-                prune(&store, whose, &policy, now, false).await.map(|gone| gone.len())
+                removal::prune(&store, whose, &policy, now, Mode::Delete).await.map(Some).map_err(Into::into)
             }
         };
         if let Some(told) = told {
@@ -148,7 +154,19 @@ impl Take {
         }
         let key = self.place.key()?;
         let source = Source { endpoints: self.endpoints.clone(), tls: certificates(self.tls.as_deref())? };
-        let giver = source.giver().await?;
+        let load = if self.hash { Load::SnapshotAndHash } else { Load::Snapshot };
+        let giver = source.giver(load).await?;
+        if let Some(found) = &giver.corruption {
+            let differ: Vec<_> =
+                found.differ.iter().map(|it| format!("{} ({})", it.member, it.found)).collect();
+            mention(&format!(
+                "etcd: the alarm CORRUPT is raised; the snapshot is taken from {}, whose data at revision {} is that of {}. Different: {}",
+                giver.name,
+                found.revision,
+                found.agree.join(", "),
+                differ.join(", ")
+            ));
+        }
         let now = Clock::system().now();
         let cluster = giver.status.cluster.to_string();
         let about = About {
@@ -164,6 +182,7 @@ impl Take {
             etcd_version: giver.status.version.clone(),
             taken_at: now,
             schedule: self.schedule.clone(),
+            corruption: giver.corruption.clone(),
             hash: match self.hash {
                 false => None,
                 true => Some(giver.hash().await.map_err(Error::Etcd)?),
@@ -189,14 +208,16 @@ impl Take {
 impl Taken {
     /// For whoever started it.
     fn said(&self) -> Value {
-        let (removed, not_removed) = match &self.removed {
-            Ok(count) => (*count, None),
-            Err(error) => (0, Some(format!("{error:#}"))),
+        let (removed, history_kept, not_removed) = match &self.removed {
+            Ok(None) => (0, None, None),
+            Ok(Some(pruned)) => (pruned.backups.len(), pruned.history.kept(), None),
+            Err(error) => (0, None, Some(format!("{error:#}"))),
         };
         json!({
             "manifest": self.manifest,
             "milliseconds": u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
             "removed": removed,
+            "historyKept": history_kept,
             "notRemoved": not_removed,
         })
     }

@@ -21,6 +21,7 @@ use super::{
     certificates, chosen,
     ending::{self, Ending, HOPELESS},
     progress::Progress,
+    root,
 };
 use crate::output::{complain, say};
 
@@ -78,7 +79,7 @@ impl Verify {
         let store = self.place.open()?;
         let manifest = chosen(&store, &self.id).await?;
         let judged = match (&self.restored, &self.etcd_bin) {
-            (Some(url), _) => self.compare(url, &manifest).await,
+            (Some(url), _) => self.compare(url, self.tls.as_deref(), &manifest).await,
             (None, Some(programs)) if self.by_restore => self.restore(&store, &manifest, programs).await,
             _ => return self.read(&store, &manifest).await,
         };
@@ -112,8 +113,8 @@ impl Verify {
         Ok(Map::from_iter([("by".to_owned(), json!("SHA256"))]))
     }
 
-    async fn compare(&self, url: &str, manifest: &Manifest) -> Result<restored::Verdict> {
-        let client = serving(url, certificates(self.tls.as_deref())?.as_ref(), self.patience).await?;
+    async fn compare(&self, url: &str, tls: Option<&Path>, manifest: &Manifest) -> Result<restored::Verdict> {
+        let client = serving(url, certificates(tls)?.as_ref(), self.patience).await?;
         Ok(restored::judge(&client, manifest).await?)
     }
 
@@ -133,10 +134,13 @@ impl Verify {
         load::load(store, manifest, key.as_ref(), file, |it| progress.at(it.read)).await?;
         progress.end(manifest.stored.bytes);
         let data = room.0.join("data");
-        let (peer, url) = (free_url()?, free_url()?);
+        // Its users came with the backup: without a certificate of root it may answer nothing.
+        let tls = room.0.join("tls");
+        root::write(&tls)?;
+        let (peer, url) = (free_url("http")?, free_url("https")?);
         unpack(programs, &snapshot, &data, &peer)?;
-        let etcd = Etcd::start(programs, &data, &peer, &url)?;
-        let verdict = self.compare(&url, manifest).await;
+        let etcd = Etcd::start(programs, &data, &peer, &url, &tls)?;
+        let verdict = self.compare(&url, Some(&tls), manifest).await;
         drop(etcd);
         verdict
     }
@@ -207,9 +211,9 @@ fn unpack(programs: &Path, snapshot: &Path, data: &Path, peer: &str) -> Result<(
     Ok(())
 }
 
-fn free_url() -> Result<String> {
+fn free_url(scheme: &str) -> Result<String> {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    Ok(format!("http://{}", free.context("no port is free")?))
+    Ok(format!("{scheme}://{}", free.context("no port is free")?))
 }
 
 /// A directory that is gone when it is done.
@@ -238,13 +242,20 @@ impl Drop for Room {
 struct Etcd(Child);
 
 impl Etcd {
-    fn start(programs: &Path, data: &Path, peer: &str, url: &str) -> Result<Self> {
+    fn start(programs: &Path, data: &Path, peer: &str, url: &str, tls: &Path) -> Result<Self> {
         let program = programs.join("etcd");
         let child = Command::new(&program)
             .args(["--name", "verify", "--log-level", "error", "--data-dir"])
             .arg(data)
             .args(["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer])
             .args(["--listen-client-urls", url, "--advertise-client-urls", url])
+            .arg("--cert-file")
+            .arg(tls.join("tls.crt"))
+            .arg("--key-file")
+            .arg(tls.join("tls.key"))
+            .arg("--trusted-ca-file")
+            .arg(tls.join("ca.crt"))
+            .arg("--client-cert-auth")
             .args(["--initial-cluster", &format!("verify={peer}")])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -5,8 +5,8 @@ use std::time::Duration;
 use etcd_api::{
     Alarm, AlarmKind, Consistency, Downgrade, Endpoint as _, EtcdError, Refusal, Role,
     pb::{
-        AlarmRequest, AlarmType, PutRequest, SnapshotRequest, WatchCreateRequest, WatchRequest,
-        alarm_request::AlarmAction, watch_request::RequestUnion,
+        AlarmRequest, AlarmType, LeaseGrantRequest, LeaseRevokeRequest, PutRequest, SnapshotRequest,
+        WatchCreateRequest, WatchRequest, alarm_request::AlarmAction, watch_request::RequestUnion,
     },
 };
 
@@ -148,6 +148,24 @@ async fn maintenance_is_answered_by_each_member_for_itself() {
     assert!(watch.message().await.unwrap().unwrap().created);
     client.call(client.kv().put(put("b"))).await.unwrap();
     assert_eq!(watch.message().await.unwrap().unwrap().events.len(), 1);
+}
+
+#[tokio::test]
+async fn a_lease_is_granted_renewed_and_revoked_with_its_key() {
+    let cluster = Cluster::found("leases", 1).await;
+    let client = cluster.dial(0).await;
+    let grant = LeaseGrantRequest { ttl: 60, ..LeaseGrantRequest::default() };
+    let granted = client.call(client.lease().lease_grant(grant)).await.unwrap();
+    assert_eq!(granted.ttl, 60);
+    let leased = PutRequest { key: "a".into(), lease: granted.id, ..PutRequest::default() };
+    client.call(client.kv().put(leased.clone())).await.unwrap();
+    let renewed = client.keep_alive(granted.id).await.unwrap();
+    assert_eq!((renewed.id, renewed.ttl), (granted.id, 60));
+    client.call(client.lease().lease_revoke(LeaseRevokeRequest { id: granted.id })).await.unwrap();
+    assert_eq!(client.keep_alive(granted.id).await.unwrap().ttl, 0, "there is no such lease");
+    // Clients of the load tell a lost lease by these words.
+    let refused = client.call(client.kv().put(leased)).await.unwrap_err();
+    assert!(refused.to_string().contains("requested lease not found"), "{refused}");
 }
 
 #[tokio::test]

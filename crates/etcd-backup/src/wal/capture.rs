@@ -153,17 +153,15 @@ impl Capture<'_> {
         if let Some(end) = best {
             return Ok(Beginning::At(end));
         }
-        let newest = catalogue::list(self.store).await?.into_iter().find_map(|entry| match entry {
-            Entry::Backup(it, _) if it.cluster.uid == cluster_uid && it.cluster.id == cluster_id => Some(*it),
-            _ => None,
-        });
+        let entries = catalogue::list(self.store).await?;
+        let newest = begin_at(&entries, cluster_uid, &cluster_id);
         Ok(match newest {
             None => Beginning::Not(
                 Phase::Waiting,
                 format!("there is no backup of this etcd ({cluster_id}) to begin at: take one"),
             ),
             Some(newest) => match chains.iter().find(|it| it.chain == newest.id && it.has_gap) {
-                None => Beginning::At(End::of_backup(&newest)),
+                None => Beginning::At(End::of_backup(newest)),
                 Some(ended) => {
                     let gap = shelf.gap(&ended.chain).await?;
                     let why = gap.map_or_else(String::new, |gap| gap.why);
@@ -190,6 +188,14 @@ impl Capture<'_> {
         }
         Ok(End::after(&header, hash))
     }
+}
+
+/// The newest backup of this etcd that no restore has refuted.
+fn begin_at<'a>(entries: &'a [Entry], cluster_uid: &str, cluster_id: &str) -> Option<&'a Manifest> {
+    let usable = entries.iter().filter_map(Entry::usable);
+    usable
+        .filter(|it| it.cluster.uid == cluster_uid && it.cluster.id == cluster_id)
+        .max_by_key(|it| it.taken_at)
 }
 
 fn began(manifest: &Manifest) -> Mark {

@@ -84,12 +84,9 @@ pub async fn choose(
     point: Point,
     key: Option<&Key>,
 ) -> Result<Plan> {
-    let manifests = catalogue::list(store).await?.into_iter().filter_map(|entry| match entry {
-        Entry::Backup(manifest, _) => Some(*manifest),
-        _ => None,
-    });
-    // Newest first.
-    let all: Vec<Manifest> = manifests.collect();
+    // Newest first, and none that a restore has refuted.
+    let all: Vec<Manifest> =
+        catalogue::list(store).await?.iter().filter_map(Entry::usable).cloned().collect();
     let none = || Unreachable::NoBackup(store.location().to_owned());
     let uid = cluster_uid.or(all.first().map(|newest| newest.cluster.uid.as_str())).ok_or_else(none)?;
     let mut refused = None;

@@ -36,13 +36,7 @@ pub struct Reach {
 
 /// Everything that was captured in a store, with the backups that it belongs to.
 pub async fn reaches(store: &Store, entries: &[Entry]) -> Result<Vec<Reach>> {
-    let manifests: Vec<&Manifest> = entries
-        .iter()
-        .filter_map(|entry| match entry {
-            Entry::Backup(manifest, _) => Some(&**manifest),
-            _ => None,
-        })
-        .collect();
+    let manifests: Vec<&Manifest> = entries.iter().filter_map(Entry::usable).collect();
     let mut reaches = Vec::new();
     for cluster_uid in shelf::clusters(store).await? {
         let shelf = Shelf { store, cluster_uid: &cluster_uid };

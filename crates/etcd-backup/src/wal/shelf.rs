@@ -66,7 +66,7 @@ impl Shelf<'_> {
     }
 
     fn chunk(&self, chain: &str, sequence: u64) -> Path {
-        self.path(chain, &format!("{sequence:010}"))
+        self.path(chain, &chunk_name(sequence))
     }
 
     pub async fn list(&self) -> Result<Vec<Listed>> {
@@ -81,7 +81,9 @@ impl Shelf<'_> {
             let chain = chain.as_ref().to_owned();
             let listed = chains.entry(chain.clone()).or_insert(Listed { chain, ..Listed::default() });
             listed.has_gap |= object.as_ref() == GAP;
-            if let Ok(sequence) = object.as_ref().parse() {
+            // Exactly as they are written: `7` and an empty object are no chunks.
+            let is_chunk = |sequence: &u64| meta.size > 0 && chunk_name(*sequence) == object.as_ref();
+            if let Some(sequence) = object.as_ref().parse().ok().filter(is_chunk) {
                 listed.sequences.push(sequence);
                 listed.bytes += meta.size;
             }
@@ -150,6 +152,18 @@ impl Shelf<'_> {
         }))
     }
 
+    /// Whether the chain has ended by a word of ours: an object of that name that says something else is not ours.
+    pub(super) async fn is_ended(&self, chain: &str) -> Result<bool> {
+        let text = self.object(&self.path(chain, GAP)).await?;
+        Ok(text.is_some_and(|text| serde_json::from_slice::<Gap>(&text).is_ok()))
+    }
+
+    /// Whether the header is that of the chunk that belongs there.
+    pub(super) fn is_own(&self, chain: &str, sequence: u64, header: &Header) -> bool {
+        (header.chain.as_str(), header.sequence) == (chain, sequence)
+            && header.cluster_uid == self.cluster_uid
+    }
+
     /// Ends the chain for ever. Who comes second leaves the first one's word.
     pub async fn put_gap(&self, chain: &str, gap: &Gap) -> Result<()> {
         let path = self.path(chain, GAP);
@@ -175,6 +189,10 @@ impl Shelf<'_> {
             Err(error) => Err(self.store.failed("delete", path)(error)),
         }
     }
+}
+
+fn chunk_name(sequence: u64) -> String {
+    format!("{sequence:010}")
 }
 
 pub(super) fn of_chunk(chain: &str, sequence: u64, why: NotAChunk) -> Error {

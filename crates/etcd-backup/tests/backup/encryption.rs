@@ -39,7 +39,7 @@ async fn both_the_snapshot_and_the_manifest_are_to_be_encrypted_as_was_said() {
         };
         assert_eq!(
             told(how, key).await,
-            [line("CreateMultipartUpload"), line("PutObject")],
+            [line("PutObject"), line("CreateMultipartUpload"), line("PutObject")],
             "{how:?} {key:?}"
         );
     }

@@ -86,7 +86,7 @@ async fn a_manifest_that_is_none_is_shown_and_harms_no_other() {
 
 #[tokio::test]
 async fn a_store_that_does_not_keep_what_it_is_given_is_found_out() {
-    let liar = Store::over(Arc::new(Bad(Fault::Lies, InMemory::new())), "", "liar");
+    let liar = Store::over(Arc::new(Bad(Fault::Lies, Arc::default())), "", "liar");
     let said = refusal(save_whole(&liar, "a", None, &large()).await);
     assert!(said.contains("does not keep what it is given"), "{said}");
     assert!(
@@ -97,7 +97,7 @@ async fn a_store_that_does_not_keep_what_it_is_given_is_found_out() {
 /// Parts that waited for the failed one, and the stream behind them, once waited for ever.
 #[tokio::test]
 async fn a_store_that_takes_no_more_parts_ends_the_backup() {
-    let full = Store::over(Arc::new(Bad(Fault::Full, InMemory::new())), "", "full");
+    let full = Store::over(Arc::new(Bad(Fault::Full, Arc::default())), "", "full");
     let mut random = fastrand::Rng::with_seed(7);
     let noise = std::iter::repeat_with(|| {
         let mut chunk = vec![0; 1 << 20];
@@ -105,21 +105,38 @@ async fn a_store_that_takes_no_more_parts_ends_the_backup() {
         Ok(Bytes::from(chunk))
     });
     let error = save_chunks(&full, "a", None, noise.take(64).collect()).await.unwrap_err();
-    assert!(error.to_string().contains("no room") && error.is_transient(), "{error}");
+    assert!(error.to_string().contains("No space left") && error.is_transient(), "{error}");
     assert!(full.found().await.unwrap().is_empty());
 }
 
 /// What is wrong with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+pub(super) enum Fault {
     /// Answers every read with one bit changed.
     Lies,
     /// Takes no parts.
     Full,
+    /// The list of the directory `b` times out.
+    ListBreaksOff,
+    /// Lists another prefix than was asked for.
+    ListsElsewhere,
+    /// Lists no manifests, as a list that is behind does.
+    ListIsStale,
+    /// The manifest of `b` cannot be read.
+    ManifestTimesOut,
+    /// Deletes nothing.
+    RefusesDeletes,
+    /// Deletes no snapshots: a removal ends in the middle.
+    RefusesSnapshots,
 }
 
 #[derive(Debug)]
-struct Bad(Fault, InMemory);
+pub(super) struct Bad(pub(super) Fault, pub(super) Arc<InMemory>);
+
+fn timeout<T>() -> Result<T> {
+    let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+    Err(object_store::Error::Generic { store: "bad", source: late.into() })
+}
 
 impl fmt::Display for Bad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -133,7 +150,8 @@ struct Full(Box<dyn MultipartUpload>);
 #[async_trait]
 impl MultipartUpload for Full {
     fn put_part(&mut self, _: PutPayload) -> UploadPart {
-        Box::pin(async { Err(object_store::Error::Generic { store: "full", source: "no room".into() }) })
+        let full = std::io::Error::from_raw_os_error(28);
+        Box::pin(async { Err(object_store::Error::Generic { store: "full", source: full.into() }) })
     }
 
     async fn complete(&mut self) -> Result<PutResult> {
@@ -161,6 +179,9 @@ impl ObjectStore for Bad {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if self.0 == Fault::ManifestTimesOut && location.as_ref().ends_with("/b/manifest.json") {
+            return timeout();
+        }
         let is_head = options.head;
         let found = self.1.get_opts(location, options).await?;
         if self.0 != Fault::Lies || is_head {
@@ -175,7 +196,26 @@ impl ObjectStore for Bad {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        self.1.delete_stream(locations)
+        let fault = self.0;
+        let refused = move |path: &Path| match fault {
+            Fault::RefusesDeletes => true,
+            Fault::RefusesSnapshots => path.as_ref().ends_with(".zst"),
+            _ => false,
+        };
+        let inner = self.1.clone();
+        locations
+            .then(move |path| {
+                let inner = inner.clone();
+                async move {
+                    let path = path?;
+                    if refused(&path) {
+                        let source = "no".into();
+                        return Err(object_store::Error::PermissionDenied { path: path.to_string(), source });
+                    }
+                    inner.delete(&path).await.map(|()| path)
+                }
+            })
+            .boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
@@ -183,7 +223,16 @@ impl ObjectStore for Bad {
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.1.list_with_delimiter(prefix).await
+        match self.0 {
+            Fault::ListBreaksOff if prefix.is_some_and(|it| it.filename() == Some("b")) => timeout(),
+            Fault::ListsElsewhere => self.1.list_with_delimiter(Some(&Path::from("elsewhere"))).await,
+            Fault::ListIsStale => {
+                let mut listed = self.1.list_with_delimiter(prefix).await?;
+                listed.objects.retain(|meta| meta.location.filename() != Some(manifest::OBJECT));
+                Ok(listed)
+            }
+            _ => self.1.list_with_delimiter(prefix).await,
+        }
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {

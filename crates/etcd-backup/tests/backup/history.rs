@@ -7,6 +7,7 @@ use etcd_backup::{
     Error, Manifest, Sha256, Store,
     catalogue::{self},
     manifest::Cluster,
+    removal::Mode,
     save, seal,
     wal::{
         Gap, Point,
@@ -22,14 +23,19 @@ use object_store::{ObjectStoreExt as _, PutPayload, memory::InMemory, path::Path
 
 use super::{about, chunks, refusal, snapshot};
 
-const UID: &str = "9b1c";
+pub(super) const UID: &str = "9b1c";
 const ETCD: &str = "8e9e05c52164694d";
 
 /// A backup of the etcd that the examples of chunks are of, at revision 40.
-async fn backup(store: &Store, id: &str, revision: i64) -> Manifest {
+pub(super) async fn backup(store: &Store, id: &str, revision: i64) -> Manifest {
+    backup_of(store, id, revision, None).await
+}
+
+pub(super) async fn backup_of(store: &Store, id: &str, revision: i64, schedule: Option<&str>) -> Manifest {
     let mut about = about(id);
     about.cluster = Cluster { uid: UID.to_owned(), id: ETCD.to_owned(), ..about.cluster };
     about.taken_at = at(revision);
+    about.schedule = schedule.map(str::to_owned);
     let revisions = async || Ok(etcd_backup::manifest::Revisions { at_least: revision, at_most: revision });
     let whole = stream::iter(chunks(&snapshot::example(4, |at| at as u8)));
     save::save(store, about, None, whole, revisions, |_| ()).await.unwrap()
@@ -38,6 +44,17 @@ async fn backup(store: &Store, id: &str, revision: i64) -> Manifest {
 /// As the examples have it: a revision a second.
 fn at(revision: i64) -> Timestamp {
     Timestamp::from_second(1_795_000_000 + revision).unwrap()
+}
+
+/// Five chunks of ten revisions after a backup at revision 40. The examples of chunks are of the chain `nightly-1`.
+pub(super) async fn capture_after(store: &Store, manifest: &Manifest) {
+    let shelf = Shelf { store, cluster_uid: UID };
+    let mut previous = Sha256::of(&manifest.text());
+    for sequence in 1..=5 {
+        let (bytes, hash) = example_packed(sequence, previous, 31 + 10 * sequence as i64, 10, None);
+        shelf.put("nightly-1", sequence, &bytes).await.unwrap();
+        previous = hash;
+    }
 }
 
 struct World {
@@ -51,12 +68,7 @@ impl World {
         let objects = Arc::new(InMemory::new());
         let world = Self { objects: objects.clone(), store: Store::over(objects, "of/db", "memory") };
         let manifest = backup(&world.store, "nightly-1", 40).await;
-        let mut previous = Sha256::of(&manifest.text());
-        for sequence in 1..=5 {
-            let (bytes, hash) = example_packed(sequence, previous, 31 + 10 * sequence as i64, 10, None);
-            world.shelf().put("nightly-1", sequence, &bytes).await.unwrap();
-            previous = hash;
-        }
+        capture_after(&world.store, &manifest).await;
         world
     }
 
@@ -193,7 +205,8 @@ async fn who_comes_second_to_a_number_stops_and_who_repeats_himself_does_not() {
 async fn retention_takes_what_no_backup_needs_and_never_the_newest() {
     let world = World::new().await;
     let second = backup(&world.store, "nightly-2", 63).await;
-    let pruned = async |kept: &[&Manifest]| prune::prune(&world.store, UID, kept, false).await.unwrap();
+    let pruned =
+        async |kept: &[&Manifest]| prune::prune(&world.store, UID, kept, Mode::Delete).await.unwrap();
     let oldest = world.store.manifest("nightly-1").await.unwrap().unwrap();
     assert!(pruned(&[&oldest, &second]).await.is_empty());
     // Up to 60 is in the second backup; chunk 3 holds 61 to 70.
@@ -208,6 +221,26 @@ async fn retention_takes_what_no_backup_needs_and_never_the_newest() {
     world.shelf().put_gap("nightly-1", &gap).await.unwrap();
     assert_eq!(pruned(&[&last]).await, [(first(), 1)]);
     assert!(world.shelf().list().await.unwrap().is_empty());
+}
+
+/// A name and a place are no proof: a chunk that something else wrote there stays, and harms no other.
+#[tokio::test]
+async fn retention_leaves_what_is_no_chunk_of_the_chain() {
+    let world = World::new().await;
+    let last = backup(&world.store, "nightly-3", 200).await;
+    world.put(2, Bytes::from_static(b"<html>")).await;
+    world.put(9, Bytes::from_static(b"a newer one, by its name")).await;
+    let copied = world.bytes(1).await;
+    world.put(8, copied).await;
+    world.put(7, Bytes::new()).await;
+    let gone = prune::prune(&world.store, UID, &[&last], Mode::Delete).await.unwrap();
+    assert_eq!(gone, [(first(), 3)], "1, 3 and 4; 5 is the newest");
+    assert_eq!(world.shelf().list().await.unwrap()[0].sequences, [2, 5, 8, 9]);
+    // What claims that the chain has ended, and is not ours, ends nothing.
+    let gap = Path::from(format!("of/db/wal/{UID}/nightly-1/gap.json"));
+    world.objects.put(&gap, PutPayload::from_static(b"{}")).await.unwrap();
+    assert!(prune::prune(&world.store, UID, &[&last], Mode::Delete).await.unwrap().is_empty());
+    world.objects.head(&gap).await.unwrap();
 }
 
 #[tokio::test]

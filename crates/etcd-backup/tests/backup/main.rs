@@ -3,6 +3,7 @@
 
 mod encryption;
 mod faults;
+mod foreign;
 mod history;
 mod identity;
 mod lies;
@@ -10,6 +11,9 @@ mod memory;
 mod places;
 #[path = "../shared/platform.rs"]
 mod platform;
+mod reflected;
+mod refuted;
+mod retention;
 mod tls;
 #[path = "../shared/tls_front.rs"]
 mod tls_front;
@@ -55,6 +59,7 @@ fn about(id: &str) -> save::About {
         taken_at: Timestamp::from_second(1_795_000_000).unwrap(),
         hash: None,
         schedule: None,
+        corruption: None,
     }
 }
 
@@ -109,7 +114,9 @@ impl Write for Kept {
 async fn listed(store: &Store) -> Vec<String> {
     let line = |entry: catalogue::Entry| match entry {
         catalogue::Entry::Backup(manifest, _) => format!("{} {}", manifest.id, manifest.database.bytes),
-        catalogue::Entry::Unfinished(found) => format!("{} unfinished", found.id),
+        catalogue::Entry::Unfinished(found, _) => format!("{} unfinished", found.id),
+        catalogue::Entry::Incomplete(manifest, _) => catalogue::incomplete(&manifest).to_string(),
+        catalogue::Entry::Foreign(found) => format!("{} foreign", found.id),
         catalogue::Entry::Unreadable(_, why) => why.to_string(),
     };
     catalogue::list(store).await.unwrap().into_iter().map(line).collect()

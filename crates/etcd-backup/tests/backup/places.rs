@@ -3,7 +3,7 @@
 use std::fs;
 
 use bytes::Bytes;
-use etcd_backup::{Store, Target, catalogue, load, retention::Policy, seal};
+use etcd_backup::{Store, Target, catalogue, load, removal, retention::Policy, seal};
 use futures::stream;
 use jiff::{Timestamp, ToSpan as _};
 
@@ -23,12 +23,7 @@ fn directory() -> Place {
 
 /// The machine's time, which files have: that of the newest object.
 fn machine_time(entries: &[catalogue::Entry]) -> Timestamp {
-    let newest = entries.iter().map(|entry| match entry {
-        catalogue::Entry::Backup(_, found)
-        | catalogue::Entry::Unfinished(found)
-        | catalogue::Entry::Unreadable(found, _) => found.newest,
-    });
-    newest.max().unwrap()
+    entries.iter().map(|entry| entry.found().newest).max().unwrap()
 }
 
 /// A bucket of an S3 server that runs as long as this process does.
@@ -99,7 +94,7 @@ async fn of_two_attempts_at_one_name_the_first_one_stays_as_it_was() {
         assert_eq!(slow.database.bytes, others.len() as u64 - 32, "both speak of the same backup");
         assert!(loaded(&store, &slow, None).await.unwrap() == others);
         let found = store.found().await.unwrap();
-        assert_eq!(found[0].objects.len(), 2, "{found:?}");
+        assert_eq!(found[0].objects.len(), 3, "snapshot, manifest and marker of one attempt: {found:?}");
     }
 }
 
@@ -156,9 +151,9 @@ async fn what_the_policy_does_not_want_goes_manifest_first() {
     let gone = catalogue::superfluous(&entries, whose("uid-1"), &policy, now);
     assert_eq!(gone.len(), 2);
     assert!(catalogue::superfluous(&entries, whose("another cluster"), &policy, now).is_empty());
-    // Interrupted after the manifest: the rest is no backup, and goes when nobody can be at it any more.
-    let first = gone.first().unwrap();
-    fs::remove_file(_directory.path().join(&first.id).join("manifest.json")).unwrap();
+    // Interrupted after the manifest: the rest is no backup, and is removed when no attempt can be at it any more.
+    let first = &gone.first().unwrap().found().id;
+    fs::remove_file(_directory.path().join(first).join("manifest.json")).unwrap();
     let entries = catalogue::list(&store).await.unwrap();
     let rest = catalogue::superfluous(
         &entries,
@@ -167,8 +162,9 @@ async fn what_the_policy_does_not_want_goes_manifest_first() {
         machine_time(&entries) + 48.hours(),
     );
     assert_eq!(rest.len(), 1);
-    store.remove(rest.first().unwrap()).await.unwrap();
+    removal::remove_by_id(&store, first, Some("uid-1")).await.unwrap();
     assert_eq!(listed(&store).await.len(), 2);
+    assert!(store.found_one(first).await.unwrap().is_none(), "nothing of it is left");
 }
 
 #[tokio::test]
@@ -182,7 +178,7 @@ async fn the_newest_that_was_restored_and_found_good_stays_whatever_is_kept() {
     let gone = async || -> Vec<String> {
         let entries = catalogue::list(&store).await.unwrap();
         let gone = catalogue::superfluous(&entries, whose("uid-1"), &policy, now);
-        gone.into_iter().map(|found| found.id.clone()).collect()
+        gone.into_iter().map(|entry| entry.found().id.clone()).collect()
     };
     assert_eq!(gone().await.len(), 3);
     catalogue::record(&store, "b", true, b"{}".to_vec()).await.unwrap();

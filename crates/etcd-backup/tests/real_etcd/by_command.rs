@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Beside the directory of this test's program; xtask has it compiled before.
-fn capstan() -> PathBuf {
+pub(crate) fn capstan() -> PathBuf {
     let me = env::current_exe().unwrap();
     let program = me.parent().unwrap().with_file_name("capstan");
     assert!(program.is_file(), "no {}: cargo build --workspace --bin capstan", program.display());

@@ -2,8 +2,10 @@
 //! every kind of store, which are processes, too.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod auth;
 mod azure;
 mod by_command;
+mod corrupt;
 mod gcs;
 #[path = "../shared/platform.rs"]
 mod platform;
@@ -21,6 +23,7 @@ use etcd_api::{Client, Endpoint as _, HashKv, pb};
 use etcd_backup::{
     Manifest, Result, Store, Target, load,
     manifest::Cluster,
+    ranking::Load,
     save::{self, About},
     seal,
     source::{NoGiver, Source},
@@ -35,7 +38,7 @@ fn store(directory: &Path) -> Store {
 }
 
 async fn take(etcd: &Etcd, store: &Store, key: Option<&etcd_backup::Key>) -> Result<Manifest> {
-    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver().await.unwrap();
+    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver(Load::Snapshot).await.unwrap();
     let id = giver.status.cluster.to_string();
     let about = About {
         id: "first".to_owned(),
@@ -51,6 +54,7 @@ async fn take(etcd: &Etcd, store: &Store, key: Option<&etcd_backup::Key>) -> Res
         taken_at: Timestamp::UNIX_EPOCH,
         hash: None,
         schedule: None,
+        corruption: None,
     };
     let chunks = giver.snapshot().await.unwrap();
     save::save(store, about, key, chunks, async || Ok(giver.revisions().await.unwrap()), |_| ()).await
@@ -124,7 +128,7 @@ async fn an_etcd_that_dies_in_the_middle_leaves_no_backup() {
     let dir = tempfile::tempdir().unwrap();
     let mut etcd = Etcd::start("3.6.16", &dir.path().join("data")).await;
     write(&etcd.client().await, 2000).await;
-    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver().await.unwrap();
+    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver(Load::Snapshot).await.unwrap();
     let chunks = giver.snapshot().await.unwrap();
     etcd.kill().await;
     let store = store(&dir.path().join("store"));
@@ -142,6 +146,7 @@ async fn an_etcd_that_dies_in_the_middle_leaves_no_backup() {
         taken_at: Timestamp::UNIX_EPOCH,
         hash: None,
         schedule: None,
+        corruption: None,
     };
     let revisions = async || giver.revisions().await.map_err(etcd_backup::Error::Etcd);
     let error = save::save(&store, about, None, chunks, revisions, |_| ()).await.unwrap_err();
@@ -152,6 +157,6 @@ async fn an_etcd_that_dies_in_the_middle_leaves_no_backup() {
 #[tokio::test]
 async fn an_etcd_that_is_not_there_is_named() {
     let source = Source { endpoints: vec!["http://127.0.0.1:1".to_owned()], tls: None };
-    let error = source.giver().await.unwrap_err();
+    let error = source.giver(Load::Snapshot).await.unwrap_err();
     assert!(matches!(&error, NoGiver::Silent(why) if why.contains("127.0.0.1:1")), "{error}");
 }

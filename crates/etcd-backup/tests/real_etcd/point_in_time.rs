@@ -1,12 +1,18 @@
 //! Capture and replay against real etcd: what is restored equals what there was, at every revision, whatever died on the way.
 
-use std::{collections::BTreeMap, path::Path, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use etcd_api::{Client, Endpoint as _, pb};
 use etcd_backup::{
     Error, Key, Manifest, Result, Store, catalogue, load,
     manifest::Cluster,
+    ranking::Load,
     save::{self, About},
     seal,
     source::Source,
@@ -31,7 +37,7 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn take_as(etcd: &Etcd, store: &Store, id: &str, key: Option<&Key>) -> Manifest {
-    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver().await.unwrap();
+    let giver = etcd.source().giver(Load::Snapshot).await.unwrap();
     let cluster = giver.status.cluster.to_string();
     let about = About {
         id: id.to_owned(),
@@ -47,6 +53,7 @@ pub(crate) async fn take_as(etcd: &Etcd, store: &Store, id: &str, key: Option<&K
         taken_at: now(),
         hash: None,
         schedule: None,
+        corruption: None,
     };
     let chunks = giver.snapshot().await.unwrap();
     save::save(store, about, key, chunks, async || Ok(giver.revisions().await.unwrap()), |_| ())
@@ -62,11 +69,14 @@ pub(crate) struct Running {
 }
 
 pub(crate) fn capture(store: &Store, endpoints: Vec<String>, key: Option<&Key>) -> Running {
+    capture_from(store, Source { endpoints, tls: None }, key)
+}
+
+pub(crate) fn capture_from(store: &Store, source: Source, key: Option<&Key>) -> Running {
     let (stop, stopped) = oneshot::channel::<()>();
     let (tell, state) = watch::channel(State::default());
     let (store, key) = (store.clone(), key.cloned());
     let task = tokio::spawn(async move {
-        let source = Source { endpoints, tls: None };
         let capture = Capture {
             store: &store,
             source: &source,
@@ -107,6 +117,18 @@ pub(crate) async fn restore(
     directory: &Path,
     bump: i64,
 ) -> Etcd {
+    Etcd::start(version, &restored(version, store, manifest, key, directory, bump).await).await
+}
+
+/// The data directory of an etcd from the backup.
+pub(crate) async fn restored(
+    version: &str,
+    store: &Store,
+    manifest: &Manifest,
+    key: Option<&Key>,
+    directory: &Path,
+    bump: i64,
+) -> PathBuf {
     std::fs::create_dir_all(directory).unwrap();
     let file = directory.join("snapshot.db");
     load::load(store, manifest, key, std::fs::File::create(&file).unwrap(), |_| ()).await.unwrap();
@@ -120,7 +142,7 @@ pub(crate) async fn restore(
     }
     let said = etcdutl.output().unwrap();
     assert!(said.status.success(), "{version}: {}", String::from_utf8_lossy(&said.stderr));
-    Etcd::start(version, &data).await
+    data
 }
 
 /// Everything that etcd holds at a revision: key to value, version, creation and change.

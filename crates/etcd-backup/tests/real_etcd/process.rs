@@ -1,4 +1,4 @@
-//! One etcd process, alone and without TLS, on ports that are free now.
+//! One etcd process, alone, on ports that are free now; without TLS unless a directory with certificates is given.
 
 use std::{
     net::TcpListener,
@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use etcd_api::{Client, Consistency, Endpoint as _};
+use etcd_api::{Client, Consistency, Endpoint as _, Tls};
+use etcd_backup::source::Source;
 use jiff::Timestamp;
 use lab::{binaries, versions::Operand};
 use tokio::{
@@ -34,10 +35,17 @@ pub(crate) fn program(version: &str, name: &str) -> PathBuf {
     binaries::operand(Operand::Etcd, version, &Quiet).unwrap().join(name)
 }
 
+/// What is in a directory, for a client.
+pub(crate) fn credentials(directory: &Path) -> Tls {
+    let file = |name: &str| std::fs::read(directory.join(name)).unwrap();
+    Tls::new(file("ca.crt"), file("tls.crt"), file("tls.key"))
+}
+
 pub(crate) struct Etcd {
     pub(crate) name: String,
     client: u16,
     child: Child,
+    tls: Option<PathBuf>,
 }
 
 /// Ports that nobody listens on, each given once. Below those that the system gives to connections, which would take them before etcd
@@ -53,8 +61,13 @@ fn free_ports(count: usize) -> Vec<u16> {
 impl Etcd {
     /// Starts one that is alone, on a data directory, which may have data; waits until it serves.
     pub(crate) async fn start(version: &str, data: &Path) -> Self {
+        Self::start_with(version, data, None).await
+    }
+
+    /// The same with ca.crt, tls.crt and tls.key of a directory, for the server and for its clients.
+    pub(crate) async fn start_with(version: &str, data: &Path, tls: Option<&Path>) -> Self {
         let ports = free_ports(2);
-        let etcd = Self::spawn(version, data, "m1", ports[1], &[("m1".to_owned(), ports[0])]);
+        let etcd = Self::spawn(version, data, "m1", ports[1], &[("m1".to_owned(), ports[0])], tls);
         etcd.client().await;
         etcd
     }
@@ -62,7 +75,14 @@ impl Etcd {
     /// Another one takes its place: other data, the same URL for clients.
     pub(crate) async fn replaced(mut self, version: &str, data: &Path) -> Self {
         self.kill().await;
-        let etcd = Self::spawn(version, data, "m1", self.client, &[("m1".to_owned(), free_ports(1)[0])]);
+        let etcd = Self::spawn(
+            version,
+            data,
+            "m1",
+            self.client,
+            &[("m1".to_owned(), free_ports(1)[0])],
+            self.tls.as_deref(),
+        );
         etcd.client().await;
         etcd
     }
@@ -75,7 +95,9 @@ impl Etcd {
         let members: Vec<Self> = peers
             .iter()
             .zip(&ports[3..])
-            .map(|((name, _), client)| Self::spawn(version, &directory.join(name), name, *client, &peers))
+            .map(|((name, _), client)| {
+                Self::spawn(version, &directory.join(name), name, *client, &peers, None)
+            })
             .collect();
         for member in &members {
             member.client().await;
@@ -83,12 +105,57 @@ impl Etcd {
         members
     }
 
-    fn spawn(version: &str, data: &Path, name: &str, client: u16, peers: &[(String, u16)]) -> Self {
+    /// Starts a cluster of three below the directory, each member on the data of a snapshot of its own: members that differ, if those do.
+    pub(crate) async fn start_three_from(
+        version: &str,
+        directory: &Path,
+        snapshots: [&Path; 3],
+    ) -> Vec<Self> {
+        let ports = free_ports(6);
+        let peers: Vec<(String, u16)> =
+            (1..=3).map(|number| (format!("m{number}"), ports[number - 1])).collect();
+        let all: Vec<String> =
+            peers.iter().map(|(name, port)| format!("{name}=http://127.0.0.1:{port}")).collect();
+        let mut members = Vec::new();
+        for (((name, port), client), snapshot) in peers.iter().zip(&ports[3..]).zip(snapshots) {
+            let data = directory.join(name);
+            let mut etcdutl = Command::new(program(version, "etcdutl"));
+            etcdutl.args(["snapshot", "restore"]).arg(snapshot).arg("--data-dir").arg(&data);
+            etcdutl.args(["--name", name, "--initial-cluster", &all.join(",")]);
+            etcdutl.args(["--initial-advertise-peer-urls", &format!("http://127.0.0.1:{port}")]);
+            let said = etcdutl.output().await.unwrap();
+            assert!(said.status.success(), "{version}: {}", String::from_utf8_lossy(&said.stderr));
+            members.push(Self::spawn(version, &data, name, *client, &peers, None));
+        }
+        for member in &members {
+            member.client().await;
+        }
+        members
+    }
+
+    fn spawn(
+        version: &str,
+        data: &Path,
+        name: &str,
+        client: u16,
+        peers: &[(String, u16)],
+        tls: Option<&Path>,
+    ) -> Self {
         let url_of = |port: u16| format!("http://127.0.0.1:{port}");
         let all: Vec<String> = peers.iter().map(|(name, port)| format!("{name}={}", url_of(*port))).collect();
         let own = peers.iter().find(|(peer, _)| peer == name).unwrap().1;
-        let (peer_url, url) = (url_of(own), url_of(client));
-        let child = Command::new(program(version, "etcd"))
+        let peer_url = url_of(own);
+        let url = if tls.is_some() { format!("https://127.0.0.1:{client}") } else { url_of(client) };
+        let mut command = Command::new(program(version, "etcd"));
+        if let Some(tls) = tls {
+            for (flag, file) in
+                [("cert-file", "tls.crt"), ("key-file", "tls.key"), ("trusted-ca-file", "ca.crt")]
+            {
+                command.arg(format!("--{flag}={}", tls.join(file).display()));
+            }
+            command.arg("--client-cert-auth");
+        }
+        let child = command
             .args(["--name", name, "--unsafe-no-fsync", "--log-level", "error", "--data-dir"])
             .arg(data)
             .args(["--listen-peer-urls", &peer_url, "--initial-advertise-peer-urls", &peer_url])
@@ -100,11 +167,17 @@ impl Etcd {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Self { name: name.to_owned(), client, child }
+        Self { name: name.to_owned(), client, child, tls: tls.map(Path::to_owned) }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.client)
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://127.0.0.1:{}", self.client)
+    }
+
+    pub(crate) fn source(&self) -> Source {
+        let tls = self.tls.as_ref().map(|directory| credentials(directory));
+        Source { endpoints: vec![self.url()], tls }
     }
 
     pub(crate) async fn kill(&mut self) {
@@ -117,7 +190,7 @@ impl Etcd {
         let mut due = interval(Duration::from_millis(50));
         loop {
             due.tick().await;
-            let seen = match Client::connect(&self.url(), None, DEADLINE).await {
+            let seen = match Client::connect(&self.url(), self.source().tls.as_ref(), DEADLINE).await {
                 Err(error) => error,
                 Ok(client) => match client.probe(Consistency::Linearizable).await {
                     Ok(_) => return client,

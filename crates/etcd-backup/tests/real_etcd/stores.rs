@@ -9,6 +9,8 @@ use etcd_backup::{
     catalogue::{self, Entry, Whose},
     load,
     manifest::OBJECT,
+    ranking::Load,
+    removal,
     retention::Policy,
     save::{self, About, PART},
     seal,
@@ -113,10 +115,14 @@ async fn retention(store: &Store, plain: &Manifest) {
     let whose = Whose { cluster_uid: &plain.cluster.uid, schedule: None };
     let gone = catalogue::superfluous(&entries, whose, &policy, now());
     assert_eq!(gone.len(), 1);
-    assert_eq!(gone[0].objects, [OBJECT, "refuted.json", &plain.stored.object]);
-    store.remove(gone[0]).await.unwrap();
+    let objects = &gone[0].found().objects;
+    assert!(objects[0].starts_with("attempt-"), "{objects:?}");
+    assert_eq!(objects[1..], [OBJECT, "refuted.json", &plain.stored.object]);
     // A second time, as another Job may try.
-    store.remove(gone[0]).await.unwrap();
+    for objects in [3, 0] {
+        let removed = removal::remove_by_id(store, "plain", Some(&plain.cluster.uid)).await.unwrap();
+        assert_eq!(removed, objects);
+    }
     let found = store.found().await.unwrap();
     assert_eq!(found.iter().map(|found| found.id.as_str()).collect::<Vec<_>>(), ["sealed"]);
 }
@@ -130,6 +136,7 @@ fn about(id: &str, like: &Manifest) -> About {
         taken_at: now(),
         hash: None,
         schedule: None,
+        corruption: None,
     }
 }
 
@@ -150,7 +157,7 @@ async fn broken(store: &Store, like: &Manifest) {
 
 /// The second one to end learns from the store that the name is taken: it asked for it to be new.
 async fn two_attempts(etcd: &Etcd, store: &Store, like: &Manifest) {
-    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver().await.unwrap();
+    let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver(Load::Snapshot).await.unwrap();
     let meanwhile = async || {
         take_as(etcd, store, "raced", None).await;
         Ok(giver.revisions().await.unwrap())
@@ -161,7 +168,9 @@ async fn two_attempts(etcd: &Etcd, store: &Store, like: &Manifest) {
     load::verify(store, &slow, None, |_| ()).await.unwrap();
     let found = store.found().await.unwrap();
     let raced = found.iter().find(|found| found.id == "raced").unwrap();
-    assert_eq!(raced.objects, [OBJECT, &slow.stored.object]);
+    let digits = slow.stored.object.trim_start_matches("snapshot-").trim_end_matches(".zst");
+    let marker = format!("attempt-{digits}.json");
+    assert_eq!(raced.objects, [&marker, OBJECT, &slow.stored.object], "the other attempt left nothing");
 }
 
 /// What people read when something is not as it should be.

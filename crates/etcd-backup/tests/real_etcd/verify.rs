@@ -3,6 +3,7 @@
 use etcd_api::{Endpoint as _, pb};
 use etcd_backup::{
     Error,
+    ranking::Load,
     restored::{self, By},
     source::Source,
 };
@@ -24,7 +25,7 @@ async fn a_restored_backup_is_compared_by_its_hash_and_another_one_is_found_out(
         write(&client, 400).await;
         client.compact(200).await.unwrap();
         let store = store(&dir.path().join("store"));
-        let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver().await.unwrap();
+        let giver = Source { endpoints: vec![etcd.url()], tls: None }.giver(Load::Snapshot).await.unwrap();
         let hash = giver.hash().await.unwrap();
         let mut manifest = take_as(&etcd, &store, "a", None).await;
         write(&client, 30).await;

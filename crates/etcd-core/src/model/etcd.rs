@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use etcd_types::Medium;
 
-use super::{Box, Model, PodModel, node_of};
-use crate::{
-    ClaimPhase, ClusterId, Exit, MemberId, Minor, Serial, Start, Template, Version, Waiting, quorum::quorum,
+use super::{
+    Box, Model, PodModel, is_majority,
+    nodes::{host_of, node_of},
 };
+use crate::{ClaimPhase, ClusterId, Exit, MemberId, Minor, Serial, Start, Template, Version, Waiting};
 
 /// What is on a disk.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +81,7 @@ impl Etcd {
 
 impl Model {
     /// The disk that a member's pod uses.
-    fn disk_key(&self, serial: Serial) -> Option<String> {
+    pub(crate) fn disk_key(&self, serial: Serial) -> Option<String> {
         let entry = self.boxes.get(&serial)?;
         match &entry.pod {
             Some(pod) if pod.in_memory => Some(pod.uid.clone()),
@@ -93,7 +94,9 @@ impl Model {
         let pod = self.boxes.get(&serial).and_then(|entry| entry.pod.as_ref());
         let disk = self.disk_key(serial).and_then(|key| self.disks.get(&key));
         let ours = disk.is_some_and(|disk| self.is_own(serial, disk));
-        pod.is_some_and(|pod| pod.running && !pod.hangs) && ours && self.etcd.is_member(serial)
+        pod.is_some_and(|pod| pod.running && !pod.hangs && !self.is_ending(pod))
+            && ours
+            && self.etcd.is_member(serial)
     }
 
     /// Whether it is a disk of this cluster, and of this member.
@@ -104,8 +107,7 @@ impl Model {
 
     pub(crate) fn has_quorum(&self) -> bool {
         let voters = self.etcd.voters();
-        !voters.is_empty()
-            && voters.iter().filter(|serial| self.is_up(**serial)).count() >= quorum(voters.len())
+        is_majority(voters.iter().filter(|serial| self.is_up(**serial)).count(), voters.len())
     }
 
     /// The voters that serve.
@@ -116,6 +118,7 @@ impl Model {
 
     /// StatefulSets make pods, the kubelet starts them, etcd does what etcd does.
     pub(crate) fn live(&mut self) {
+        self.end_pods();
         let serials: Vec<Serial> = self.boxes.keys().copied().collect();
         for serial in &serials {
             self.make_pod(*serial);
@@ -127,11 +130,13 @@ impl Model {
         }
         for serial in &serials {
             self.run(*serial);
+            self.hear(*serial);
         }
         self.live_jobs();
         self.switch();
         self.form();
         self.agree();
+        self.compare_data();
     }
 
     fn make_pod(&mut self, serial: Serial) {
@@ -141,7 +146,8 @@ impl Model {
             .filter(|entry| entry.pod.as_ref().is_some_and(|pod| pod.node.is_some()))
             .count();
         let (uid, now, room) = (self.fresh("pod"), self.now, scheduled < self.room);
-        let dead = self.dead_nodes.contains(&node_of(serial));
+        let node = self.node_view(&node_of(serial));
+        let dead = node.state != crate::NodeState::Ready;
         let Some(entry) = self.boxes.get_mut(&serial) else { return };
         let Some((_, template)) = &entry.stateful_set else { return };
         let in_memory = template.medium == Medium::Memory;
@@ -160,7 +166,7 @@ impl Model {
         if why.is_none() {
             pod.node = Some(node_of(serial));
             if let Some(claim) = claim {
-                (claim.phase, claim.node) = (ClaimPhase::Bound, Some(node_of(serial)));
+                (claim.phase, claim.node) = (ClaimPhase::Bound, Some(host_of(serial)));
             }
         }
     }
@@ -168,8 +174,8 @@ impl Model {
     fn run(&mut self, serial: Serial) {
         let Some(Box { pod: Some(pod), .. }) = self.boxes.get(&serial) else { return };
         let template = pod.template.clone();
-        let on_dead_node = pod.node.as_ref().is_some_and(|node| self.dead_nodes.contains(node));
-        if pod.node.is_none() || pod.running || on_dead_node {
+        let on_dead_node = pod.node.as_ref().is_some_and(|node| self.is_dead(node));
+        if pod.node.is_none() || pod.running || on_dead_node || pod.deleting {
             if on_dead_node {
                 self.pod(serial, |pod| pod.running = false);
             }
@@ -190,13 +196,21 @@ impl Model {
         self.pod(serial, |pod| pod.running = true);
     }
 
+    /// Kubernetes hears from the kubelet what runs.
+    fn hear(&mut self, serial: Serial) {
+        let Some(Box { pod: Some(pod), .. }) = self.boxes.get(&serial) else { return };
+        if self.hears(pod) {
+            self.pod(serial, |pod| pod.reported_running = pod.running);
+        }
+    }
+
     fn open_disk(&mut self, serial: Serial, template: &Template) -> Result<(), String> {
         let Some(key) = self.disk_key(serial) else { return Err("no disk".into()) };
         let seed = self.disks.get(&key).is_some_and(|disk| disk.cluster_id.0 & 0xffff_0000 == 0x5eed_0000);
         if seed && self.restores.bad_data {
             return Err("walpb: crc mismatch".into());
         }
-        if let Some(disk) = self.disks.get_mut(&key) {
+        if let Some(disk) = self.disks.get(&key).cloned() {
             let low = template.version.minor;
             let may_go_back = self.etcd.downgrade.is_some_and(|to| to.minor == low);
             assert!(
@@ -208,6 +222,9 @@ impl Model {
             let known = self.etcd.members.iter().any(|member| member.id == disk.member);
             let foreign = Some(disk.cluster_id) != self.etcd.cluster_id;
             let forming = self.etcd.cluster_id.is_none();
+            if known && !foreign && self.differs_at_start(serial, template) {
+                return Err("found data inconsistency with peers".into());
+            }
             return if known || forming || foreign {
                 Ok(())
             } else {
@@ -248,6 +265,11 @@ impl Model {
             }
             Start::Started => return Err("member count is unequal".into()),
         };
+        // A new member gets its data from the leader, as it is.
+        let joins = matches!(template.start, Start::Join { .. });
+        if let Some(damage) = self.etcd.leader.filter(|_| joins).map(|leader| self.data(leader)) {
+            self.damaged.insert(key.clone(), damage);
+        }
         self.disks.insert(key, Disk { cluster_id, member, founders, minor });
         Ok(())
     }
@@ -268,7 +290,7 @@ impl Model {
                 continue;
             };
             let with = running.iter().filter(|other| disk.founders.contains(other)).count();
-            if with >= quorum(disk.founders.len()) {
+            if is_majority(with, disk.founders.len()) {
                 let member = |serial: &Serial| EtcdMember {
                     id: MemberId(0x100 * self.uid + serial.0),
                     serial: *serial,
@@ -369,8 +391,12 @@ impl PodModel {
             template,
             created,
             node: None,
+            deleting: false,
+            unheard_since: None,
             running: false,
+            reported_running: false,
             hangs: false,
+            blocked: false,
             restarts: 0,
             exit: None,
             waiting: None,

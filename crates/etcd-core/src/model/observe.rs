@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Box, ClaimModel, Model, PodModel};
 use crate::{
-    Certificates, Claim, Cluster, Endpoint, Etcd, Listed, Member, Names, Node, NodeState, Picture, Pod,
-    Serial, StatefulSet, Unreachable, Works,
+    Certificates, Claim, Cluster, Endpoint, Etcd, Listed, Member, Names, Picture, Pod, Serial, StatefulSet,
+    Unreachable, Works,
 };
 
 impl Model {
@@ -31,12 +31,13 @@ impl Model {
             etcd: self.answers(),
             certificates: Certificates {
                 problems: self.certificate_problems.clone(),
+                held: self.certificates_held.clone(),
                 first_to_end: self.certificates_end.map(|end| (end, "db-server-tls".to_owned())),
             },
             upgrade_hold: self.upgrade_hold.clone(),
             upgrade_backup: self.upgrade_backup.clone(),
             move_leader: self.move_leader.clone(),
-            recovery: self.restores.request.clone(),
+            recovery: self.asked(),
             work: Works {
                 seeds: self.restores.seeds.clone(),
                 replays: self.restores.replays.clone(),
@@ -48,7 +49,7 @@ impl Model {
     fn member(&self, serial: Serial, entry: &Box) -> Member {
         let stateful_set = entry.stateful_set.as_ref().map(|(uid, template)| StatefulSet {
             uid: uid.clone(),
-            deleting: false,
+            deleting: entry.set_deleting,
             template: Some(template.clone()),
         });
         Member {
@@ -62,25 +63,22 @@ impl Model {
         let foreign = self.disk(serial).is_some_and(|disk| !self.is_own(serial, disk));
         Pod {
             uid: pod.uid.clone(),
-            deleting: false,
-            ready: self.serving().contains(&serial)
-                || (pod.running && !pod.hangs && foreign && self.etcd.cluster_id.is_some()),
-            running: pod.running,
+            deleting: pod.deleting,
+            // Kubernetes takes no pod for ready whose node it does not hear of, and `/readyz` fails on every member while CORRUPT is raised.
+            ready: self.hears(pod)
+                && ((self.serving().contains(&serial) && !self.is_corrupt())
+                    || (pod.running && !pod.hangs && foreign && self.etcd.cluster_id.is_some())),
+            running: pod.reported_running,
             started: pod.started,
             created: Some(pod.created),
             waiting: pod.waiting.clone(),
             unschedulable: pod.unschedulable.clone(),
             restarts: pod.restarts,
             last_exit: pod.exit.clone(),
-            node: pod.node.as_deref().map(|name| self.node(name)),
+            node: pod.node.as_deref().map(|name| self.node_view(name)),
             template: Some(pod.template.fingerprint()),
             start: Some(pod.template.start.fingerprint()),
         }
-    }
-
-    fn node(&self, name: &str) -> Node {
-        let state = if self.dead_nodes.contains(name) { NodeState::NotReady } else { NodeState::Ready };
-        Node { name: name.to_owned(), state }
     }
 
     fn claim(&self, claim: &ClaimModel) -> Claim {
@@ -99,13 +97,14 @@ impl Model {
             capacity: claim.capacity.clone(),
             can_grow: self.class_grows,
             resizing: None,
-            node: claim.node.as_deref().map(|name| self.node(name)),
+            node: claim.node.as_deref().map(|host| self.node_with_host(host)),
         }
     }
 
-    fn answers(&self) -> Etcd {
-        let running =
-            self.boxes.iter().filter(|(_, entry)| entry.pod.as_ref().is_some_and(|pod| pod.running));
+    pub(super) fn answers(&self) -> Etcd {
+        // As the operator asks (`observe/ask.rs`): not what is being stopped, but what a dead kubelet may have left running.
+        let asked = |pod: &PodModel| pod.reported_running && (!pod.deleting || !self.hears(pod));
+        let running = self.boxes.iter().filter(|(_, entry)| entry.pod.as_ref().is_some_and(asked));
         let endpoints: BTreeMap<_, _> =
             running.map(|(serial, entry)| (*serial, self.answer(*serial, entry))).collect();
         let names = Names { namespace: "default", cluster: "db", tls: self.spec.tls.mode };
@@ -116,13 +115,23 @@ impl Model {
             client_urls: if member.started { vec![names.client_url(member.serial)] } else { Vec::new() },
             learner: member.learner,
         });
-        let members = (self.reachable && self.has_quorum()).then(|| list.collect());
+        let tells = self.serving().iter().any(|serial| matches!(endpoints.get(serial), Some(Ok(_))));
+        let members = (self.has_quorum() && tells).then(|| list.collect());
         let alarms = members.is_some().then(|| self.alarms.clone());
-        Etcd { endpoints, members, alarms }
+        let blocked = |entry: &Box| entry.pod.as_ref().is_some_and(|pod| pod.running && pod.blocked);
+        let blocked = self.boxes.iter().filter(|(_, entry)| self.reachable && blocked(entry));
+        let blocked = blocked.map(|(serial, _)| *serial).collect();
+        let mut etcd = Etcd { endpoints, members, alarms, blocked, hashes: BTreeMap::new() };
+        let seen = self.boxes.iter().map(|(serial, entry)| (*serial, self.member(*serial, entry))).collect();
+        if etcd.members.is_some() && crate::data_may_differ(&seen, &etcd) {
+            etcd.hashes = self.hashes();
+        }
+        etcd
     }
 
     fn answer(&self, serial: Serial, entry: &Box) -> Result<Endpoint, Unreachable> {
-        let pod = entry.pod.as_ref().filter(|pod| self.reachable && !pod.hangs);
+        let reached = self.reachable && !self.unreachable.contains(&serial);
+        let pod = entry.pod.as_ref().filter(|pod| reached && pod.running && !pod.hangs);
         let (Some(pod), Some(disk)) = (pod, self.disk(serial)) else {
             return Err(Unreachable("no answer within 1 s".into()));
         };
@@ -148,7 +157,7 @@ impl Model {
             db_quota: None,
             storage_version: self.storage_minor(serial).filter(|_| gates).map(|minor| format!("{minor}.0")),
             downgrade: self.etcd.downgrade.filter(|_| gates).map(|version| version.to_string()),
-            errors: Vec::new(),
+            errors: self.alarms.iter().map(|alarm| format!("{alarm:?}")).collect(),
             since: pod.serving_since,
         })
     }

@@ -3,10 +3,11 @@
 use etcd_types::Medium;
 use jiff::SignedDuration;
 
-use super::{STARTING, active, others, runs, seed_state};
+use super::{STARTING, WAITING_FOR_NODE, active, missing_node, others, runs, seed_state};
 use crate::{
     ClaimState, Latch, Serial, WorkState,
-    case::{Case, Seen},
+    case::{Case, Health, Seen},
+    cause,
     record::{Before, Record, Stage},
 };
 
@@ -15,12 +16,13 @@ const ENDS: u32 = 3;
 /// What revisions are raised by at least. Source: etcdutl's own advice, a week at 1,500 writes per second.
 const BUMP: i64 = 1_000_000_000;
 
-/// What a restore that is asked for begins with; nothing if none is, or one is under way.
+/// What a restore that is asked for begins with; nothing if none is, or one is under way. One whose cluster only grows makes room.
 pub(super) fn begin(case: &Case<'_>) -> Option<Record> {
     let request = case.picture.recovery.as_ref()?;
     let exists = case.identity.cluster_id.is_some();
     let done = case.identity.restored.contains(&request.uid);
-    if active(case).is_some() || done || exists != request.name.is_some() || !request.consented {
+    let busy = active(case).is_some_and(|it| it.stage != Stage::Growing || it.uid == request.uid);
+    if busy || done || exists != request.name.is_some() || !request.consented {
         return None;
     }
     let in_place = request.name.is_some();
@@ -64,11 +66,16 @@ fn bump(case: &Case<'_>) -> i64 {
 
 /// The latch as it is to be: with the next stage, when its turn has come.
 pub(crate) fn turn(case: &Case<'_>, latch: Latch) -> Latch {
-    let Some(record) = active(case) else {
-        let Some(record) = begin(case) else { return latch };
-        let latest_serial = latch.latest_serial.max(record.seed.0);
-        return with(Latch { latest_serial, ..latch }, record);
-    };
+    if let Some(record) = begin(case) {
+        let mut latch = latch;
+        latch.latest_serial = latch.latest_serial.max(record.seed.0);
+        latch.restored.extend(active(case).map(|before| before.uid.clone()));
+        return with(latch, record);
+    }
+    let Some(record) = active(case) else { return latch };
+    if is_given_up_by_its_node(case, record) {
+        return on_another_volume(case, latch, record);
+    }
     let mut next = record.clone();
     match next_stage(case, record) {
         Some(stage) => next.stage = stage,
@@ -113,6 +120,33 @@ pub(crate) fn turn(case: &Case<'_>, latch: Latch) -> Latch {
     with(latch, next)
 }
 
+/// Whether the volume that the data is fetched to is on a node that has been away for too long.
+fn is_given_up_by_its_node(case: &Case<'_>, record: &Record) -> bool {
+    record.stage == Stage::Preparing
+        && missing_node(case, record).is_some()
+        && waited(case, WAITING_FOR_NODE).is_some_and(|waited| waited > patience(case))
+}
+
+/// The same restore, on a volume with a number of its own. Nothing has started on the one before.
+fn on_another_volume(case: &Case<'_>, mut latch: Latch, record: &Record) -> Latch {
+    let seed = Serial(case.identity.latest + 1);
+    latch.latest_serial = latch.latest_serial.max(seed.0);
+    if !record.is_in_place() {
+        latch.founders = vec![seed];
+    }
+    with(latch, Record { seed, backup: None, ..record.clone() })
+}
+
+/// For how long the operation on record has been at this step.
+fn waited(case: &Case<'_>, step: &str) -> Option<SignedDuration> {
+    let known = case.picture.status.operation.as_ref().filter(|known| known.step == step)?;
+    Some(case.now.duration_since(known.step_started_at.0))
+}
+
+fn patience(case: &Case<'_>) -> SignedDuration {
+    SignedDuration::try_from(case.wanted.remediation.replace_after).unwrap_or_default()
+}
+
 fn with(mut latch: Latch, record: Record) -> Latch {
     if record.is_over() {
         latch.restored.insert(record.uid.clone());
@@ -135,29 +169,30 @@ fn next_stage(case: &Case<'_>, record: &Record) -> Option<Stage> {
             Some(WorkState::Done(_)) if record.is_in_place() && lost(case, record) => {
                 Some(Stage::Failed { why: format!("{} has lost its volume", case.name(record.seed)) })
             }
+            // Nobody is stopped for a seed that cannot start.
+            Some(WorkState::Done(_)) if missing_node(case, record).is_some() => None,
             Some(WorkState::Done(_)) if !record.is_in_place() => Some(Stage::Starting),
             Some(WorkState::Done(_)) => match safety(case) {
-                Safety::There => Some(Stage::Stopping),
-                Safety::Failed(why) => Some(Stage::Failed {
-                    why: format!("the data that the cluster has could not be backed up first: {why}"),
-                }),
-                Safety::Coming => None,
+                Safety::There | Safety::NotWanted => Some(Stage::Stopping),
+                // `restore.rs` asks for consent to go on without it.
+                Safety::Failed | Safety::Coming => None,
             },
-            Some(WorkState::Running(_) | WorkState::Failed(_)) | None => None,
+            Some(WorkState::Running(_) | WorkState::Failed(_) | WorkState::ResultLost) | None => None,
         },
         Stage::Stopping | Stage::Starting | Stage::Replaying if withdrawn => {
             Some(Stage::Returning { why: gave_up() })
         }
-        Stage::Stopping => (!others(case, record).any(runs)).then_some(Stage::Starting),
+        Stage::Stopping => (!others(case, record).any(|seen| runs(case, seen))).then_some(Stage::Starting),
         Stage::Starting if serves(case, record) => {
             Some(if record.to_point { Stage::Replaying } else { Stage::Growing })
         }
         Stage::Starting => does_not_come(case, record).map(|why| Stage::Returning { why }),
         Stage::Replaying => match work.replays.get(&record.seed).map(|work| &work.state) {
-            Some(WorkState::Done(_)) => Some(Stage::Growing),
+            Some(WorkState::Done(_) | WorkState::ResultLost) => Some(Stage::Growing),
             Some(WorkState::Failed(why)) if record.is_in_place() => {
                 Some(Stage::Returning { why: why.clone() })
             }
+            _ if record.is_in_place() => is_away(case, record).map(|why| Stage::Returning { why }),
             _ => None,
         },
         Stage::Growing => {
@@ -173,14 +208,19 @@ fn next_stage(case: &Case<'_>, record: &Record) -> Option<Stage> {
 enum Safety {
     There,
     Coming,
-    Failed(String),
+    Failed,
+    /// The user agreed to go on without it.
+    NotWanted,
 }
 
 /// Whether the present data is safe: in a backup, or, of a cluster that cannot be asked for one, on its volumes, which stay.
 fn safety(case: &Case<'_>) -> Safety {
     match case.picture.work.safety.as_ref().map(|work| &work.state) {
         Some(WorkState::Done(_)) => Safety::There,
-        Some(WorkState::Failed(why)) if serves_at_all(case) => Safety::Failed(why.clone()),
+        _ if case.picture.recovery.as_ref().is_some_and(|request| request.without_safety_backup) => {
+            Safety::NotWanted
+        }
+        Some(WorkState::Failed(_)) if serves_at_all(case) => Safety::Failed,
         _ if !serves_at_all(case) => Safety::There,
         _ => Safety::Coming,
     }
@@ -216,10 +256,24 @@ fn does_not_come(case: &Case<'_>, record: &Record) -> Option<String> {
     if pod.is_some_and(|pod| pod.restarts >= ENDS && !pod.ready) {
         return Some(format!("{name} does not start on the restored data: {}", seed_state(case, record)));
     }
-    let known = case.picture.status.operation.as_ref().filter(|known| known.step == STARTING)?;
-    let patience = SignedDuration::try_from(case.wanted.remediation.replace_after).unwrap_or_default();
-    let waited = case.now.duration_since(known.step_started_at.0);
-    (waited > patience).then(|| format!("{name} did not serve in time: {}", seed_state(case, record)))
+    // Its kubelet says that it serves: clients may write to it, though it cannot be reached from here.
+    if pod.is_some_and(|pod| pod.ready && !pod.deleting) {
+        return None;
+    }
+    let waited = waited(case, STARTING)?;
+    (waited > patience(case)).then(|| format!("{name} did not serve in time: {}", seed_state(case, record)))
+}
+
+/// Why a seed that has served does not come back: its volume is lost, or its node has been away for too long. Clients were not let in yet.
+fn is_away(case: &Case<'_>, record: &Record) -> Option<String> {
+    let name = case.name(record.seed);
+    if lost(case, record) {
+        return Some(format!("{name} has lost its volume"));
+    }
+    let seen = case.members.get(&record.seed)?;
+    let Health::Down(cause) = &seen.health else { return None };
+    let time = SignedDuration::try_from(seen.time(case.now)).unwrap_or_default();
+    (cause::lacks_node(seen) && time > patience(case)).then(|| format!("{name} {}", cause.what))
 }
 
 /// Whether what was brought is gone.
@@ -227,13 +281,16 @@ fn lost(case: &Case<'_>, record: &Record) -> bool {
     case.members.get(&record.seed).is_none_or(|seen| seen.objects.claim.is_none())
 }
 
-/// Whether the seed is gone, and everybody who was is to be started.
+/// Whether the seed is gone, and everybody who was is to be started. A member that etcd removed before the restore is not waited for: without
+/// a list, what Kubernetes has of it was taken for a member.
 fn is_back(case: &Case<'_>, record: &Record) -> bool {
     let Some(before) = &record.before else { return true };
     let started = |serial: &Serial| {
         let seen = case.members.get(serial);
         seen.is_none_or(|seen| {
-            seen.objects.claim.is_none() || (seen.is_member(case) && seen.objects.stateful_set.is_some())
+            seen.objects.claim.is_none()
+                || (case.has_list() && seen.listed.is_none())
+                || (seen.is_member(case) && seen.objects.stateful_set.is_some())
         })
     };
     seed_is_gone(case, record) && before.members.iter().all(started)
@@ -244,5 +301,5 @@ pub(super) fn seed_is_gone(case: &Case<'_>, record: &Record) -> bool {
     let detached = |seen: &Seen<'_>| {
         seen.objects.claim.as_ref().is_none_or(|claim| matches!(claim.state, ClaimState::Detached { .. }))
     };
-    seed.is_none_or(|seen| !runs(seen) && detached(seen))
+    seed.is_none_or(|seen| !runs(case, seen) && detached(seen))
 }

@@ -1,6 +1,6 @@
 //! What must be there for a restore: the seed's claim and Job, the Job that replays; and who must not be there.
 
-use super::{active, runs, turn::seed_is_gone};
+use super::{active, is_stranded, runs, turn::seed_is_gone};
 use crate::{
     ClaimState, ClaimWish, ReplayWish, SeedWish, Start,
     case::{Case, Seen},
@@ -33,7 +33,7 @@ pub(crate) fn claims(case: &Case<'_>) -> Vec<ClaimWish> {
     }
     let returning = record.filter(|record| matches!(record.stage, Stage::Returning { .. }));
     if let Some((record, before)) = returning.and_then(|record| Some((record, record.before.as_ref()?))) {
-        let gone = case.members.get(&record.seed).is_none_or(|seen| !runs(seen));
+        let gone = case.members.get(&record.seed).is_none_or(|seen| !runs(case, seen));
         if gone {
             let back = before.members.iter().filter_map(|serial| case.members.get(serial));
             wishes.extend(back.filter(|seen| seen.objects.claim.is_some()).map(|seen| ClaimWish {
@@ -49,7 +49,7 @@ pub(crate) fn claims(case: &Case<'_>) -> Vec<ClaimWish> {
     let needed = record.map(|record| record.seed);
     let stale = case.members.values().filter(|seen| {
         let seed = seen.objects.claim.as_ref().is_some_and(|claim| matches!(claim.state, ClaimState::Seed));
-        seed && Some(seen.serial) != needed && !runs(seen)
+        seed && Some(seen.serial) != needed && !runs(case, seen)
     });
     wishes.extend(stale.map(|seen| detach(case, seen)));
     wishes
@@ -72,11 +72,11 @@ pub(super) fn made_from(case: &Case<'_>, record: &Record) -> String {
     format!("{source}-{}", record.version)
 }
 
-/// The Job that brings the data, once its number is on record.
+/// The Job that brings the data, once its number is on record. A restore without consent is given up, and gets none.
 pub(crate) fn seed(case: &Case<'_>) -> Option<SeedWish> {
     let record = active(case).filter(|record| record.stage == Stage::Preparing)?;
     let request = case.picture.recovery.as_ref().filter(|request| request.uid == record.uid)?;
-    if request.problem.is_some() {
+    if request.problem.is_some() || !request.consented {
         return None;
     }
     Some(SeedWish {
@@ -93,8 +93,17 @@ pub(crate) fn replay_wish(case: &Case<'_>) -> Option<ReplayWish> {
     Some(ReplayWish { serial: record.seed, bump: record.bump, backup: record.backup.clone()? })
 }
 
-/// Whether clients are kept out: what they would read is not yet what was asked for.
+/// Whether clients are kept out: what they would read is not yet what was asked for; or no member is ready, and a pod with the data that was
+/// given up may come back with its node. Services lead to pods in deletion where no other one is ready.
 pub(crate) fn is_closed(case: &Case<'_>) -> bool {
-    active(case)
-        .is_some_and(|record| record.to_point && matches!(record.stage, Stage::Starting | Stage::Replaying))
+    let Some(record) = active(case) else { return false };
+    let is_ready = |seen: &Seen<'_>| seen.objects.pod.as_ref().is_some_and(|pod| pod.ready && !pod.deleting);
+    match record.stage {
+        Stage::Starting | Stage::Replaying if record.to_point => true,
+        Stage::Starting | Stage::Returning { .. } => {
+            let stranded = case.members.values().any(|seen| is_stranded(case, seen));
+            stranded && !case.members.values().any(is_ready)
+        }
+        _ => false,
+    }
 }

@@ -61,6 +61,37 @@ fn a_hung_process_is_restarted_after_a_while() {
     .assert_eq(&model.story());
 }
 
+/// etcd answers no read while it defragments, and from 3.6 on no question about its status.
+#[test]
+fn a_member_that_defragments_for_minutes_is_not_restarted() {
+    let mut model = Model::running(3, "3.6.16");
+    model.defragment(2);
+    for _ in 0..25 {
+        let step = model.reconcile().step;
+        assert!(step.is_none(), "{step:?}");
+        model.pass(60);
+    }
+    let why = model.status.members.iter().flatten().find_map(|member| member.reason.clone());
+    expect![[r#"Some("runs, but its database does not respond, for example because it is being defragmented; it is restarted after 30 min")"#]]
+        .assert_eq(&format!("{why:?}"));
+    model.end_defragmentation(2);
+    expect!["Healthy: 3 of 3 members serve etcd 3.6.16"].assert_eq(&model.story());
+}
+
+#[test]
+fn a_database_that_is_blocked_for_half_an_hour_is_restarted() {
+    let mut model = Model::running(3, "3.6.16");
+    model.defragment(2);
+    model.reconcile();
+    model.pass(30 * 60);
+    expect![[r#"
+        Restart db-2
+          restart the pod of member 2: it runs, but its database does not respond, for example because it is being defragmented
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
+}
+
 #[test]
 fn whoever_was_out_of_sight_for_long_is_restarted_before_it_is_replaced() {
     let mut model = Model::running(3, "3.6.16");
@@ -92,6 +123,52 @@ fn a_member_on_a_dead_node_is_replaced_after_a_while_and_its_volume_kept() {
         Healthy: 3 of 3 members serve etcd 3.6.16"#]]
     .assert_eq(&model.story());
     assert!(model.boxes[&Serial(1)].claim.is_some());
+}
+
+/// The Node is deleted, and with it the host name that the volume is bound to: it may register again, so nothing is lost for certain.
+#[test]
+fn member_whose_node_is_deleted_is_replaced_after_replace_after() {
+    let mut model = Model::running(3, "3.6.16");
+    model.lose_node(1);
+    for _ in 0..60 {
+        model.reconcile();
+        model.live();
+        model.pass(4);
+    }
+    assert_eq!(model.members(), [1, 2, 3], "replaced before spec.remediation.replaceAfter");
+    let said = model.status.message.clone().unwrap();
+    assert!(said.contains("db-1 has its volume on the host host-1, and no Node carries"), "{said}");
+    expect![[r#"
+        Replace db-1
+          remove member 1: it has its volume on the host host-1, and no Node carries that label kubernetes.io/hostname
+          delete the StatefulSet of member 1: it is no member of the cluster
+          add member 4 as a learner
+          promote member 4
+        rest
+        Healthy: 3 of 3 members serve etcd 3.6.16"#]]
+    .assert_eq(&model.story());
+    assert!(model.boxes[&Serial(1)].claim.is_some(), "its volume is kept");
+}
+
+/// The label of a volume names a host that no Node carries, and yet its pods are scheduled: restarts and rolls replace nothing.
+#[test]
+fn unknown_host_of_a_volume_replaces_nothing_while_pods_run() {
+    let mut model = Model::running(3, "3.6.16");
+    for (serial, entry) in &mut model.boxes {
+        entry.claim.as_mut().unwrap().node = Some(format!("ip-10-0-0-{serial}.internal"));
+    }
+    for serial in [1, 2, 3] {
+        model.kill_pod(serial);
+        assert!(model.settle(), "{:#?}", model.status);
+    }
+    model.hang(2);
+    assert!(model.settle(), "{:#?}", model.status);
+    model.edit(|spec| spec.etcd.log_level = etcd_types::LogLevel::Debug);
+    assert!(model.settle(), "{:#?}", model.status);
+    model.edit(|spec| spec.version = "3.7.3".into());
+    assert!(model.settle(), "{:#?}", model.status);
+    assert_eq!((model.members(), model.versions()), (vec![1, 2, 3], vec!["3.7.3".to_owned(); 3]));
+    assert_eq!(model.status.replacements, None);
 }
 
 /// It serves clients, and what they write there is lost: seen with a checked load on a real Kubernetes.
@@ -192,7 +269,7 @@ fn a_lost_quorum_is_explained_and_nobody_is_removed() {
     model.pass(3600);
     expect!["QuorumLost: too few members serve, so nothing can be written, and nobody is added or removed: 0 of 3 members serve etcd 3.6.16; db-1 was on the node node-1, which is not ready; db-2 was on the node node-2, which is not ready; db-3 runs and does not serve."].assert_eq(&model.story());
     assert_eq!(model.members(), [1, 2, 3]);
-    model.dead_nodes.clear();
+    model.nodes_return();
     assert!(model.settle());
 }
 

@@ -49,7 +49,7 @@ fn the_last_member_of_a_roll_may_take_its_time() {
         model.pass(2);
     }
     expect![[r#"
-        Upgrade 3.6.16, Finishing: all is done, and db-1 has no pod yet
+        Upgrade 3.6.16, Finishing: all is done, and db-1 is being stopped
         member 1: 3.6.16 existing
         member 2: 3.6.16 existing
         member 3: 3.6.16 existing

@@ -151,22 +151,71 @@ fn without_consent_nothing_is_touched() {
 
 #[test]
 fn what_fails_before_the_members_are_stopped_leaves_them_as_they_were() {
-    let fails: [fn(&mut Model); 2] = [
-        |model| model.restores.seed_fails = Some("the snapshot is truncated".into()),
-        |model| model.restores.safety_fails = Some("the store is full".into()),
-    ];
-    for fail in fails {
+    let mut model = Model::running(3, "3.6.16");
+    let pods: Vec<_> = model.boxes.values().filter_map(|entry| entry.pod.clone()).collect();
+    model.restores.seed_fails = Some("the snapshot is truncated".into());
+    model.restores.request = Some(in_place("back"));
+    assert!(model.settle(), "{:#?}", model.status);
+    assert_eq!((phase(&model), model.members()), (Some(RestorePhase::Failed), vec![1, 2, 3]));
+    assert_eq!(model.status.phase, Some(Phase::Healthy));
+    let now: Vec<_> = model.boxes.values().filter_map(|entry| entry.pod.clone()).collect();
+    assert_eq!(now.len(), pods.len());
+    assert!(now.iter().zip(&pods).all(|(now, before)| now.uid == before.uid), "nobody was restarted");
+}
+
+#[test]
+fn failed_safety_backup_asks_for_consent_and_the_restore_goes_on_with_it() {
+    let mut model = Model::running(3, "3.6.16");
+    model.restores.safety_fails = Some("the store is full".into());
+    model.restores.request = Some(in_place("back"));
+    model.story();
+    assert_eq!((phase(&model), model.members()), (Some(RestorePhase::WaitingForConsent), vec![1, 2, 3]));
+    assert_eq!(model.status.phase, Some(Phase::WaitingForUser));
+    expect!["EtcdBackup back-before-uid-of-b of the present data failed: the store is full; delete it to try again, or set spec.withoutSafetyBackup of the EtcdRestore to true to go on without it. Nothing is touched until then"].assert_eq(model.status.message.as_deref().unwrap());
+    model.restores.request = Some(crate::Recovery { without_safety_backup: true, ..in_place("back") });
+    assert!(model.settle(), "{:#?}", model.status);
+    assert_eq!((phase(&model), model.members()), (Some(RestorePhase::Completed), vec![4, 5, 6]));
+}
+
+#[test]
+fn alarm_that_a_backup_contains_is_disarmed_before_anything_is_written() {
+    for to_point in [false, true] {
         let mut model = Model::running(3, "3.6.16");
-        let pods: Vec<_> = model.boxes.values().filter_map(|entry| entry.pod.clone()).collect();
-        fail(&mut model);
-        model.restores.request = Some(in_place("back"));
-        assert!(model.settle(), "{:#?}", model.status);
-        assert_eq!((phase(&model), model.members()), (Some(RestorePhase::Failed), vec![1, 2, 3]));
-        assert_eq!(model.status.phase, Some(Phase::Healthy));
-        let now: Vec<_> = model.boxes.values().filter_map(|entry| entry.pod.clone()).collect();
-        assert_eq!(now.len(), pods.len());
-        assert!(now.iter().zip(&pods).all(|(now, before)| now.uid == before.uid), "nobody was restarted");
+        model.restores.alarm_in_backup = true;
+        model.restores.request = Some(crate::Recovery { to_point, ..in_place("back") });
+        let story = model.story();
+        assert_eq!(phase(&model), Some(RestorePhase::Completed), "{story}");
+        assert_eq!((model.members(), model.alarms.len()), (vec![4, 5, 6], 0));
+        let at = |words: &str| story.find(words).unwrap();
+        assert!(at("disarm the alarm CORRUPT") < at("add member 5"), "{story}");
     }
+}
+
+#[test]
+fn failed_safety_backup_that_is_deleted_is_taken_again() {
+    let mut model = Model::running(3, "3.6.16");
+    model.restores.safety_fails = Some("the store is full".into());
+    model.restores.request = Some(in_place("back"));
+    model.story();
+    (model.restores.safety, model.restores.safety_fails) = (None, None);
+    assert!(model.settle(), "{:#?}", model.status);
+    assert_eq!((phase(&model), model.members()), (Some(RestorePhase::Completed), vec![4, 5, 6]));
+}
+
+#[test]
+fn corrupt_cluster_without_majority_is_restored_without_a_backup_of_it() {
+    let mut model = Model::running(3, "3.6.16");
+    model.damage(1, 7);
+    model.damage(2, 8);
+    model.raise_corrupt(crate::MemberId(0));
+    model.restores.safety_fails = Some("no majority of the members has the same data".into());
+    model.restores.request = Some(in_place("back"));
+    model.story();
+    assert_eq!(phase(&model), Some(RestorePhase::WaitingForConsent));
+    model.restores.request = Some(crate::Recovery { without_safety_backup: true, ..in_place("back") });
+    assert!(model.settle(), "{:#?}", model.status);
+    assert_eq!((phase(&model), model.members()), (Some(RestorePhase::Completed), vec![4, 5, 6]));
+    assert_eq!(model.status.phase, Some(Phase::Healthy));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The one step of a plan. Each asks "is it done already?" of the answer that it gets, so that it can be repeated after a crash
 //! or a lost answer; each deletion names exactly the object that it was decided about.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use etcd_api::{Downgrade, EtcdError, Refusal, Role};
+use etcd_api::{Alarm, AlarmKind, Downgrade, EtcdError, Refusal, Role};
 use etcd_core::{DowngradeAction, MemberId, Serial, Step, Task};
 use etcd_types::{EtcdBackup, EtcdCluster};
 use k8s_openapi::api::{apps::v1::StatefulSet, batch::v1::Job, core::v1::PersistentVolumeClaim};
@@ -12,6 +12,11 @@ use kube::Resource as _;
 
 use super::stale;
 use crate::{build, observe::World};
+
+/// How long a member that is restarted may take to stop. etcd waits for open streams, such as clients' watches, for up to 7 s before it
+/// ends (`stopServers` in server/embed/etcd.go); other requests have been answered by then, and a leader has handed over before. The
+/// kubelet gives every container at least 2 s.
+const STOP: Duration = Duration::from_secs(2);
 
 /// What became of the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +58,17 @@ async fn carry_out(cx: &Context, world: &World, step: &Step, fresh: &[StatefulSe
         }
         Step::MoveLeader { from, to_id, .. } => {
             settle(member(world, *from)?.move_leader(api_id(*to_id)).await, &[Refusal::NotLeader])
+        }
+        Step::Disarm { members, ask } => {
+            let asked = member(world, *ask)?;
+            for named in members {
+                let alarm = Alarm { member: api_id(*named), kind: AlarmKind::Corrupt };
+                match settle(asked.disarm(alarm).await, &[])? {
+                    Took::InEtcd => {}
+                    held => return Ok(held),
+                }
+            }
+            Ok(Took::InEtcd)
         }
         Step::Downgrade { action, target, leader } => downgrade(world, *action, target, *leader).await,
         Step::RestartPod { serial, pod_uid, .. } => restart_pod(cx, world, *serial, pod_uid, fresh).await,
@@ -109,7 +125,7 @@ async fn restart_pod(
     }
     let pod = world.live.pods.get(&serial).filter(|pod| pod.uid() == uid);
     let pod = pod.ok_or_else(|| stale::<EtcdCluster>(&world.cluster))?;
-    cx.delete(&**pod).await?;
+    cx.delete_within(&**pod, STOP).await?;
     Ok(Took::InKubernetes)
 }
 

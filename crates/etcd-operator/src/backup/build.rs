@@ -11,10 +11,10 @@ use k8s_openapi::{
         batch::v1::{CronJob, Job, JobSpec},
         core::v1::{
             Container, EmptyDirVolumeSource, EnvVar, EnvVarSource, ObjectFieldSelector, PodSpec,
-            ResourceRequirements, ServiceAccount, Volume,
+            ServiceAccount, Volume,
         },
     },
-    apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::ObjectMeta},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use kit::{
     owned,
@@ -26,7 +26,8 @@ use kube::ResourceExt as _;
 use super::{
     ask::PORT,
     names::{self, For, Work},
-    place::{Place, place, secret_volume},
+    place::{Place, place, secret_volume, without_identity},
+    size::{self, Needs, needs},
 };
 
 /// The exit code after which trying again is useless: somebody has to change something first.
@@ -37,6 +38,9 @@ const USER: i64 = 65532;
 const REMOVAL: Duration = Duration::from_secs(30 * 60);
 /// Where a container leaves its last words.
 const RESULT: &str = "/dev/termination-log";
+/// The containers of a verification that run the user's image of etcd.
+const RESTORE: &str = "restore";
+const ETCD: &str = "etcd";
 /// A member's database twice: as a snapshot, and restored.
 const WORK: &str = "/work";
 
@@ -46,7 +50,8 @@ pub(super) struct Source {
     pub(super) cluster: String,
     pub(super) uid: String,
     namespace: String,
-    endpoint: String,
+    /// The client Service first, then each voter: with the alarm CORRUPT no member is ready, and the Service leads to none.
+    endpoints: Vec<String>,
     tls: Option<String>,
     /// Of etcd, as the user names it.
     image: Option<String>,
@@ -62,14 +67,25 @@ impl Source {
             cluster: cluster.name_any(),
             uid: cluster.uid()?,
             namespace: cluster.namespace().unwrap_or_default(),
-            endpoint: connection.endpoints.first()?.clone(),
-            tls: connection.secret_name.clone(),
+            endpoints: Some(connection.endpoints.clone()).filter(|it| !it.is_empty())?,
+            // With authentication on, a snapshot needs role root, which the operator's certificate has.
+            tls: connection.secret_name.as_ref().map(|_| crate::tls::operator_secret(cluster)),
             image: cluster.spec.image.clone(),
         })
     }
 
+    /// For one snapshot.
     fn flags(&self) -> Vec<String> {
-        let mut flags = words(["--endpoints", &self.endpoint, "--cluster", &self.cluster]);
+        self.flags_with(&self.endpoints.join(","))
+    }
+
+    /// For what runs for long: the Service alone, so that it is not restarted when members come and go.
+    fn lasting_flags(&self) -> Vec<String> {
+        self.flags_with(self.endpoints.first().map(String::as_str).unwrap_or_default())
+    }
+
+    fn flags_with(&self, endpoints: &str) -> Vec<String> {
+        let mut flags = words(["--endpoints", endpoints, "--cluster", &self.cluster]);
         flags.extend(words(["--cluster-namespace", &self.namespace, "--cluster-uid", &self.uid]));
         flags.extend(self.tls.iter().flat_map(|_| words(["--tls", "/tls"])));
         flags
@@ -116,6 +132,8 @@ pub(super) fn remove(backup: &EtcdBackup, image: &str, account: String) -> Job {
     let mut arguments = words(["rm"]);
     arguments.extend(place.arguments.clone());
     arguments.extend(words([&who.id(), "--result", RESULT]));
+    let uid = backup.status.as_ref().and_then(|status| status.cluster_uid.as_deref());
+    arguments.extend(uid.into_iter().flat_map(|uid| words(["--cluster-uid", uid])));
     let mut pod = worker(&place, None, image, Work::Remove, arguments);
     pod.service_account_name = Some(place.account.unwrap_or(account));
     let spec = JobSpec { ttl_seconds_after_finished: Some(3600), ..job(&who, Work::Remove, pod, REMOVAL) };
@@ -128,6 +146,8 @@ pub(super) struct Stored<'a> {
     pub(super) id: &'a str,
     /// The version that gave it.
     pub(super) etcd_version: Version,
+    /// The size of the database, if it is known.
+    pub(super) bytes: Option<i64>,
 }
 
 /// The Job that restores a backup into an etcd that is thrown away, and compares.
@@ -154,13 +174,17 @@ pub(super) fn verify(
             ..container(name, image, &place, None)
         }
     };
+    let Needs { room, ours, etcd: of_database } = needs(stored.bytes);
     let of_etcd = etcd_core::validate::image(source.image.as_deref(), stored.etcd_version);
-    let (client, peer) = ("http://127.0.0.1:2379", "http://127.0.0.1:2380");
+    let (client, peer) = ("https://127.0.0.1:2379", "http://127.0.0.1:2380");
+    // Users and roles come with the backup: etcd answers only whom it knows, and a certificate of root is that.
+    let tls = format!("{WORK}/tls");
     let etcd = |name: &str, command: Vec<String>| Container {
         command: Some(command),
-        resources: None,
+        resources: Some(of_database.clone()),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        ..container(name, &of_etcd, &place, None)
+        // An image of the user's: nothing of the store is for it.
+        ..secure::container(name, of_etcd.clone())
     };
     let initial = format!("verify={peer}");
     let data = format!("{WORK}/data");
@@ -170,21 +194,30 @@ pub(super) fn verify(
     let mut serve = words(["etcd", "--name", "verify", "--data-dir", &data, "--log-level", "warn"]);
     serve.extend(words(["--listen-client-urls", client, "--advertise-client-urls", client]));
     serve.extend(words(["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]));
-    serve.extend(words(["--initial-cluster", &initial]));
-    let mut sidecar = etcd("etcd", serve);
+    serve.extend(words(["--initial-cluster", &initial, "--client-cert-auth"]));
+    serve.extend(words(["--cert-file", &format!("{tls}/tls.crt"), "--key-file", &format!("{tls}/tls.key")]));
+    serve.extend(words(["--trusted-ca-file", &format!("{tls}/ca.crt")]));
+    let mut sidecar = etcd(ETCD, serve);
     sidecar.restart_policy = Some("Always".to_owned());
-    let compare =
-        capstan(Work::Verify.word(), "verify", words(["--restored", client, "--record", "--result", RESULT]));
+    let mut compare = capstan(
+        Work::Verify.word(),
+        "verify",
+        words(["--restored", client, "--tls", &tls, "--record", "--result", RESULT]),
+    );
+    compare.resources = Some(ours);
     let mut volumes = place.volumes.clone();
-    let empty = Some(EmptyDirVolumeSource::default());
+    let empty = Some(EmptyDirVolumeSource { size_limit: Some(room), ..EmptyDirVolumeSource::default() });
     volumes.push(Volume { name: "work".to_owned(), empty_dir: empty, ..Volume::default() });
-    let fetch = capstan("fetch", "fetch", words(["--to", &file, "--result", RESULT]));
-    let inits = [fetch, etcd("restore", restore), sidecar].map(with_work);
+    // It may have been refuted before: an attempt is repeated when its pod is lost.
+    let options = ["--allow-refuted", "--to", &file, "--root-certificate", &tls, "--result", RESULT];
+    let fetch = capstan("fetch", "fetch", words(options));
+    let inits = [fetch, etcd(RESTORE, restore), sidecar].map(with_work);
     let account = place.account.clone().unwrap_or_else(|| names::account(&source.cluster));
     let mut pod = secure::pod(account, USER, with_work(compare), volumes);
     pod.init_containers = Some(inits.into());
-    finish(&mut pod, &place);
-    let spec = JobSpec { backoff_limit: Some(1), ..job(who, Work::Verify, pod, deadline) };
+    pod.enable_service_links = Some(false);
+    let mut spec = JobSpec { backoff_limit: Some(1), ..job(who, Work::Verify, pod, deadline) };
+    without_identity(&mut spec.template, &[RESTORE, ETCD]);
     run::once(who.meta(name, Work::Verify), spec)
 }
 
@@ -306,7 +339,7 @@ pub(super) fn capture(
     let place = place(&schedule.spec.store);
     let mut arguments = words(["capture"]);
     arguments.extend(place.arguments.clone());
-    arguments.extend(source.flags());
+    arguments.extend(source.lasting_flags());
     arguments.extend(words(["--flush-every", &capture.flush_every]));
     arguments.extend(words(["--flush-bytes", &capture.flush_bytes.to_string()]));
     arguments.extend(words(["--progress", &format!("0.0.0.0:{PORT}"), "--result", RESULT]));
@@ -355,32 +388,16 @@ fn worker(
     let account = source.map(|source| names::account(&source.cluster));
     let account = place.account.clone().or(account).unwrap_or_else(|| "default".to_owned());
     let mut pod = secure::pod(account, USER, container, volumes);
-    finish(&mut pod, place);
-    pod
-}
-
-fn finish(pod: &mut PodSpec, place: &Place) {
     pod.enable_service_links = Some(false);
-    if place.account.is_some() {
-        // The user's own account says whether it wants one.
-        pod.automount_service_account_token = None;
-    }
+    pod
 }
 
 fn container(name: &str, image: &str, place: &Place, tls: Option<&str>) -> Container {
     let mut mounts = place.mounts.clone();
     mounts.extend(tls.map(|_| parts::mount_read_only("tls", "/tls")));
-    let amount = |cpu: Option<&str>, memory: &str| {
-        let cpu = cpu.map(|cpu| ("cpu".to_owned(), Quantity(cpu.to_owned())));
-        Some(cpu.into_iter().chain([("memory".to_owned(), Quantity(memory.to_owned()))]).collect())
-    };
     Container {
         volume_mounts: Some(mounts),
-        resources: Some(ResourceRequirements {
-            requests: amount(Some("50m"), "64Mi"),
-            limits: amount(None, "128Mi"),
-            claims: None,
-        }),
+        resources: Some(size::usual()),
         ..secure::container(name, image.to_owned())
     }
 }

@@ -34,12 +34,26 @@ pub(super) struct Manifest {
     revision: Revision,
     database: Database,
     stored: Stored,
+    corruption: Option<Corruption>,
+}
+
+/// With the alarm CORRUPT: which members held the same data.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Corruption {
+    agree: Vec<String>,
+    differ: Vec<Differing>,
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+struct Differing {
+    member: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct Cluster {
     id: String,
     uid: String,
+    member: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -75,9 +89,21 @@ impl Taken {
         serde_json::from_str(words).ok()
     }
 
+    /// What is to be known of a backup that was taken with the alarm CORRUPT.
+    pub(super) fn warning(&self) -> Option<String> {
+        let Corruption { agree, differ } = self.manifest.corruption.as_ref()?;
+        let differ: Vec<&str> = differ.iter().map(|it| it.member.as_str()).collect();
+        Some(format!(
+            "the alarm CORRUPT was raised: taken from {}; the same data: {}; different or unknown: {}",
+            self.manifest.cluster.member,
+            agree.join(", "),
+            if differ.is_empty() { "none".to_owned() } else { differ.join(", ") }
+        ))
+    }
+
     /// Puts it where people look.
     pub(super) fn into_status(self, status: &mut EtcdBackupStatus) {
-        let Manifest { id, etcd_version, cluster, revision, database, stored } = self.manifest;
+        let Manifest { id, etcd_version, cluster, revision, database, stored, .. } = self.manifest;
         status.id = Some(id);
         status.cluster_id = Some(cluster.id);
         status.cluster_uid = Some(cluster.uid);
@@ -108,9 +134,9 @@ pub(super) fn sentence(words: &str) -> String {
     let error = said.as_ref().and_then(|said| said.get("error")?.as_str());
     let error = error.unwrap_or(words).trim();
     match error {
-        "" => "it left no word".to_owned(),
+        "" => "the Job failed without a message".to_owned(),
         error if error.contains("Job was active longer than specified deadline") => {
-            "it took longer than it may".to_owned()
+            "the Job exceeded its deadline".to_owned()
         }
         error => error.to_owned(),
     }
@@ -165,12 +191,29 @@ mod tests {
     }
 
     #[test]
+    fn a_backup_with_the_alarm_corrupt_says_which_members_differ() {
+        let of = |corruption: Value| {
+            let words = json!({"manifest": {"id": "b-1", "cluster": {"uid": "u", "id": "8e9e", "member": "db-1"}, "etcdVersion": "3.6.16",
+                "revision": {"atLeast": 40, "atMost": 42}, "database": {"bytes": 1024, "sha256": "ab"}, "stored": {"bytes": 77},
+                "corruption": corruption}});
+            Taken::read(&words.to_string()).unwrap().warning()
+        };
+        assert_eq!(of(Value::Null), None);
+        let found = json!({"revision": 40, "agree": ["db-1", "db-2"], "differ": [{"member": "db-3", "found": "hash 1"}]});
+        let expected = "the alarm CORRUPT was raised: taken from db-1; the same data: db-1, db-2; different or unknown: db-3";
+        assert_eq!(of(found).as_deref(), Some(expected));
+    }
+
+    #[test]
     fn a_failure_is_one_sentence() {
         let cases = [
             (r#"{"error":"s3://b: no such bucket"}"#, "s3://b: no such bucket"),
             ("BackoffLimitExceeded", "BackoffLimitExceeded"),
-            ("DeadlineExceeded: Job was active longer than specified deadline", "it took longer than it may"),
-            ("", "it left no word"),
+            (
+                "DeadlineExceeded: Job was active longer than specified deadline",
+                "the Job exceeded its deadline",
+            ),
+            ("", "the Job failed without a message"),
         ];
         for (words, expected) in cases {
             assert_eq!(sentence(words), expected);

@@ -81,9 +81,10 @@ fn naming(
     let backups = backups.clone();
     move |change| {
         let near = backups.in_namespace(change.key.namespace());
-        let waits = near
-            .iter()
-            .filter(|it| !decide::is_over(it) && secrets::names(&it.spec.store, change.key.name()));
+        let waits = near.iter().filter(|it| {
+            let waits = !decide::is_over(it) || it.metadata.deletion_timestamp.is_some();
+            waits && secrets::names(&it.spec.store, change.key.name())
+        });
         waits.map(|it| Key::of(&**it)).collect()
     }
 }
@@ -95,9 +96,9 @@ impl EtcdBackups {
         let owner = key.to_string();
         let (jobs, pods) = (caches.jobs.by(names::BACKUP, &owner), caches.pods.by(names::BACKUP, &owner));
         let cluster = cluster_of(&caches.clusters, key, &backup.spec.cluster_name);
-        // Only before something begins: what runs has them.
+        // Only before something begins: what runs has them. A pod that is to remove what is stored may wait for them, and does not say so.
         let begins = jobs.is_empty() && !decide::is_over(&backup);
-        let missing = match begins {
+        let missing = match begins || decide::removes(&backup) {
             true => caches.secrets.missing(cx, key.namespace(), &backup.spec.store).await?,
             false => Vec::new(),
         };

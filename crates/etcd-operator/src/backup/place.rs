@@ -1,7 +1,7 @@
 //! A store as a pod sees it: flags of `capstan backup`, and the volumes that they name. Pure.
 
 use etcd_types::BackupStore;
-use k8s_openapi::api::core::v1::{SecretVolumeSource, Volume, VolumeMount};
+use k8s_openapi::api::core::v1::{PodTemplateSpec, SecretVolumeSource, Volume, VolumeMount};
 use kit::parts;
 
 /// Where a claim that holds backups is mounted.
@@ -56,6 +56,17 @@ pub(crate) fn place(store: &BackupStore) -> Place {
         }
     }
     Place { arguments, volumes, mounts, account: store.service_account_name.clone() }
+}
+
+/// Annotations that keep a platform from giving its identity to some containers of a pod: with what separates their names. Source: READMEs of
+/// amazon-eks-pod-identity-webhook and azure-workload-identity.
+const SKIP: [(&str, &str); 2] =
+    [("eks.amazonaws.com/skip-containers", ","), ("azure.workload.identity/skip-containers", ";")];
+
+/// Keeps the identity that a platform gives a pod away from the containers that run an image of the user's.
+pub(crate) fn without_identity(pods: &mut PodTemplateSpec, containers: &[&str]) {
+    let annotations = pods.metadata.get_or_insert_default().annotations.get_or_insert_default();
+    annotations.extend(SKIP.map(|(name, between)| (name.to_owned(), containers.join(between))));
 }
 
 /// Read by the pod's group only.

@@ -1,4 +1,4 @@
-//! The PodDisruptionBudget: a drain of nodes never takes the quorum.
+//! The PodDisruptionBudget: a drain of nodes takes one voter at a time, and never the quorum.
 //!
 //! `minAvailable`, not `maxUnavailable`: each member has a StatefulSet of its own, and one whose pod is gone would not be counted
 //! as missing. Learners are never ready, so they are not counted as available.
@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use super::owned;
 use crate::names;
 
-/// So many voters have to be left.
+/// `min_available` is how many ready voters an eviction has to leave.
 pub(crate) fn budget(cluster: &EtcdCluster, min_available: u32) -> PodDisruptionBudget {
     // A pod that does not serve may go, so that a drain does not wait for it; but not when the data would go with it.
     let unhealthy = match cluster.spec.storage.medium {

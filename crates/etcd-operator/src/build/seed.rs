@@ -20,7 +20,7 @@ use kube::ResourceExt as _;
 
 use super::{arguments::DATA_DIR, owned, pod};
 use crate::{
-    backup::place::{Place, place, secret_volume},
+    backup::place::{Place, place, secret_volume, without_identity},
     names,
     recovery::{Point, Source, Which},
     tls::{Role, secret_name},
@@ -29,6 +29,8 @@ use crate::{
 /// The container that brings the data where etcd looks: the Job's result is what it says.
 pub(crate) const SETTLE: &str = "settle";
 pub(crate) const REPLAY: &str = "replay";
+/// The container that runs the user's image of etcd.
+const RESTORE: &str = "restore";
 const FETCHED: &str = "/var/lib/etcd/restore";
 const VOLUME: &str = "/var/lib/etcd";
 const CERTIFICATES: &str = "/etc/etcd/client";
@@ -68,7 +70,7 @@ pub(crate) fn seed(cluster: &EtcdCluster, wish: &SeedWish, source: &Source, imag
         resources: wish.template.pod.resources.clone(),
         volume_mounts: Some(mounts(&[])),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        ..secure::container("restore", wish.template.image.clone())
+        ..secure::container(RESTORE, wish.template.image.clone())
     };
     let settle = [
         "settle".to_owned(),
@@ -87,6 +89,9 @@ pub(crate) fn seed(cluster: &EtcdCluster, wish: &SeedWish, source: &Source, imag
         ..pod::placement(&name, &wish.template.pod)
     };
     let mut job = job(cluster, names::seed_job(name.cluster, wish.serial), &source.store, wish.serial, spec);
+    if let Some(spec) = &mut job.spec {
+        without_identity(&mut spec.template, &[RESTORE]);
+    }
     let annotations = job.metadata.annotations.get_or_insert_default();
     annotations.insert(names::MADE_FROM.to_owned(), wish.made_from.clone());
     job
@@ -97,6 +102,7 @@ fn fetch(cluster: &EtcdCluster, wish: &SeedWish, source: &Source, place: &Place)
     arguments.extend(place.arguments.iter().cloned());
     match &source.which {
         Which::Named(id) => arguments.push(id.clone()),
+        Which::NamedThoughRefuted(id) => arguments.extend([id.clone(), "--allow-refuted".to_owned()]),
         Which::NewestOf(name) => arguments.extend([
             format!("--newest-of={name}"),
             // A place may hold backups of other clusters of that name.
@@ -137,11 +143,11 @@ pub(crate) fn replay(cluster: &EtcdCluster, wish: &ReplayWish, source: &Source, 
     arguments.push(format!("--result={TERMINATION_LOG}"));
     let (mut volumes, mut mounts) = (place.volumes, place.mounts);
     if cluster.spec.tls.mode != TlsMode::Off
-        && let Some(secret) = secret_name(name.cluster, &cluster.spec.tls, Role::Client)
+        && let Some(secret) = secret_name(name.cluster, &cluster.spec.tls, Role::Operator)
     {
         arguments.push(format!("--tls={CERTIFICATES}"));
-        volumes.push(secret_volume("client-tls", &secret));
-        mounts.push(parts::mount_read_only("client-tls", CERTIFICATES));
+        volumes.push(secret_volume("operator-tls", &secret));
+        mounts.push(parts::mount_read_only("operator-tls", CERTIFICATES));
     }
     let spec = PodSpec {
         containers: vec![ours(REPLAY, image, arguments, mounts)],
@@ -173,9 +179,8 @@ fn ours(name: &str, image: &str, arguments: Vec<String>, mounts: Vec<VolumeMount
 fn job(cluster: &EtcdCluster, name: String, store: &BackupStore, serial: Serial, mut pod: PodSpec) -> Job {
     let labels = names::work_labels(cluster, serial);
     if let Some(account) = &store.service_account_name {
-        // The platform gives this account an identity at the store; its token is how that is proven.
+        // The platform gives this account an identity at the store, and the pod what proves it. The token for Kubernetes is not mounted.
         pod.service_account_name = Some(account.clone());
-        pod.automount_service_account_token = Some(true);
     }
     let metadata = ObjectMeta {
         name: Some(name),
@@ -254,6 +259,17 @@ mod tests {
     }
 
     #[test]
+    fn a_refuted_backup_is_fetched_only_when_that_is_allowed() {
+        let fetched = |which| {
+            let job = seed(&cluster(), &wish(None), &source(which, None), "capstan:1");
+            lines(&job.spec.unwrap().template.spec.unwrap().init_containers.unwrap()[0])
+        };
+        assert!(fetched(Which::NamedThoughRefuted("bad-1".into())).contains("\nbad-1\n--allow-refuted\n"));
+        assert!(!fetched(Which::Named("bad-1".into())).contains("refuted"));
+        assert!(!fetched(Which::NewestOf("db".into())).contains("refuted"));
+    }
+
+    #[test]
     fn a_new_cluster_keeps_its_revisions() {
         let source = source(Which::NewestOf("db".into()), None);
         let job = seed(&cluster(), &wish(None), &source, "capstan:1");
@@ -274,5 +290,11 @@ mod tests {
         let expected =
             "nightly-1\n--revision=70\n--endpoints=https://db-4-0.db-peer.shop.svc:2379\n--bumped=1000";
         assert!(lines(&pod.containers[0]).contains(expected), "{}", lines(&pod.containers[0]));
+        let mut secrets =
+            pod.volumes.iter().flatten().filter_map(|volume| volume.secret.clone()?.secret_name);
+        assert!(
+            secrets.any(|it| it == "db-operator-tls"),
+            "with authentication on, only root may write everything"
+        );
     }
 }

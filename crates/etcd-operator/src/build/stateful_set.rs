@@ -3,6 +3,8 @@
 //! `OnDelete`: a change of the template restarts nothing. When a member restarts is decided, one member at a time. What the pod is
 //! made from stands on the StatefulSet, so that it can be rendered again as it is.
 
+use std::collections::BTreeMap;
+
 use etcd_core::{Serial, Template};
 use etcd_types::EtcdCluster;
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
@@ -39,6 +41,24 @@ pub(crate) fn stateful_set(cluster: &EtcdCluster, serial: Serial, template: &Tem
         status: None,
     };
     owned(set, cluster)
+}
+
+/// Writes on the pods of a member which CAs they are started with. Where that is not known, what was known before stays.
+pub(crate) fn record_trust(
+    set: &mut StatefulSet,
+    live: Option<&StatefulSet>,
+    record: BTreeMap<String, String>,
+) {
+    let known = |name: &str| {
+        let annotations = live?.spec.template.metadata.as_ref()?.annotations.as_ref()?;
+        Some((name.to_owned(), annotations.get(name)?.clone()))
+    };
+    let record = match record.is_empty() {
+        true => [names::CLIENT_TRUST, names::PEER_TRUST].into_iter().filter_map(known).collect(),
+        false => record,
+    };
+    let metadata = set.spec.template.metadata.get_or_insert_default();
+    metadata.annotations.get_or_insert_default().extend(record);
 }
 
 /// What the pod of a StatefulSet is made from, if that can be read.

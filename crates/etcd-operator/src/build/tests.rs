@@ -128,9 +128,10 @@ fn the_pod_of_a_member() {
                 livenessProbe:
                   failureThreshold: 6
                   httpGet:
-                    path: /livez
+                    path: /livez?exclude=serializable_read
                     port: 2381
                   periodSeconds: 5
+                  terminationGracePeriodSeconds: 5
                   timeoutSeconds: 5
                 name: etcd
                 ports:
@@ -499,4 +500,33 @@ fn the_network_policy_lets_in_members_clients_and_the_operator() {
           - Ingress
     "#]],
     );
+}
+
+#[test]
+fn members_mount_the_copies_of_what_users_provide() {
+    let mounted = |peer: &str| {
+        let secrets = json!({"peer": peer, "server": "own-server", "operator": "own-operator"});
+        let spec = json!({"version": "3.6.16", "tls": {"mode": "Secrets", "secrets": secrets}});
+        let set = set(&cluster(spec), Start::Started);
+        let volumes = set.spec.template.spec.unwrap().volumes.unwrap();
+        volumes.into_iter().filter_map(|volume| volume.secret?.secret_name).collect::<Vec<_>>()
+    };
+    assert_eq!(mounted("own-peer"), ["db-server-tls", "db-peer-tls"]);
+    assert_eq!(mounted("db-peer-tls"), ["db-server-tls", "db-peer-tls-copy"], "that one is the user's");
+}
+
+#[test]
+fn the_trust_of_a_member_is_recorded_on_its_pods() {
+    let cluster = cluster(json!({"version": "3.6.16"}));
+    let recorded = |set: &StatefulSet| {
+        let annotations = set.spec.template.metadata.clone().unwrap().annotations.unwrap();
+        annotations.get(names::CLIENT_TRUST).cloned()
+    };
+    let mut first = set(&cluster, Start::Started);
+    let record = [names::CLIENT_TRUST, names::PEER_TRUST].map(|name| (name.to_owned(), "a".to_owned()));
+    record_trust(&mut first, None, record.into());
+    assert_eq!(recorded(&first).as_deref(), Some("a"));
+    let mut next = set(&cluster, Start::Started);
+    record_trust(&mut next, Some(&first), BTreeMap::new());
+    assert_eq!(recorded(&next).as_deref(), Some("a"), "what is not known now was known before");
 }

@@ -6,6 +6,10 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::{
+    build,
+    tls::{Authority, Problem},
+};
 
 fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
@@ -49,11 +53,16 @@ fn read_beside(secrets: &[Secret], lost: &[&str], hidden: &[&str]) -> Certificat
         let found = secrets.iter().find(|it| it.name_any() == name && !lost.contains(&name));
         found.cloned().map(Arc::new)
     };
-    Certificates::read(&self_managed(), there, |name| hidden.contains(&name), now())
+    let sources = Sources { own: &there, given: &BTreeMap::new(), is_taken: &|name| hidden.contains(&name) };
+    Certificates::read(&self_managed(), &sources, &Trust::Nobody, now())
+}
+
+fn members() -> Trust {
+    Trust::Members(Recorded::default())
 }
 
 #[track_caller]
-fn check(certificates: &Certificates, trust: Trust, tasks: &[Task], problem: Option<&str>) {
+fn check(certificates: &Certificates, trust: &Trust, tasks: &[Task], problem: Option<&str>) {
     let told = certificates.standing(trust, now()).problem;
     let is_told = match (problem, &told) {
         (None, None) => true,
@@ -75,18 +84,18 @@ fn an_authority_is_made_where_nobody_trusts_another() {
     let ours = authority();
     let secrets = secrets(&self_managed(), &ours, &ours);
     let made: Vec<Task> = [Task::MakeAuthority].into_iter().chain(signed(&Due::Missing)).collect();
-    check(&read(&secrets, &ALL), Trust::Nobody, &made, None);
-    check(&read(&secrets, &[]), Trust::Members, &[], None);
+    check(&read(&secrets, &ALL), &Trust::Nobody, &made, None);
+    check(&read(&secrets, &[]), &members(), &[], None);
     let gone = "all certificates of db are gone, and its members trust no other CA than the one in Secret db-ca: \
                 put it back from a backup. Without one: set spec.paused; \
                 kubectl delete statefulset,secret -n prod -l etcd.capstan.dev/cluster=db (volumes stay)";
-    check(&read(&secrets, &ALL), Trust::Members, &[], Some(gone));
+    check(&read(&secrets, &ALL), &members(), &[], Some(gone));
     let hidden = "Secret db-ca is there and does not say that it is ours";
-    check(&read_beside(&secrets, &ALL, &ALL), Trust::Members, &[Task::LookForAuthority], Some(hidden));
+    check(&read_beside(&secrets, &ALL, &ALL), &members(), &[Task::LookForAuthority], Some(hidden));
     let gone = "Secret db-ca is gone: certificates cannot be renewed";
-    for trust in [Trust::Nobody, Trust::Members] {
-        check(&read(&secrets, &["db-ca"]), trust, &[], Some(gone));
-        check(&read(&secrets, &ALL[1..]), trust, &signed(&Due::Missing), None);
+    for trust in [Trust::Nobody, members()] {
+        check(&read(&secrets, &["db-ca"]), &trust, &[], Some(gone));
+        check(&read(&secrets, &ALL[1..]), &trust, &signed(&Due::Missing), None);
     }
 }
 
@@ -95,10 +104,10 @@ fn another_authority_signs_nothing_as_long_as_members_trust_the_first() {
     let (ours, other) = (authority(), authority());
     let replaced = secrets(&self_managed(), &other, &ours);
     let told = "Secret db-ca holds another CA than the one that the certificates of db are of";
-    check(&read(&replaced, &[]), Trust::Members, &[], Some(told));
-    check(&read(&replaced, &["db-server-tls", "db-client-tls"]), Trust::Members, &[], Some(told));
+    check(&read(&replaced, &[]), &members(), &[], Some(told));
+    check(&read(&replaced, &["db-server-tls", "db-client-tls"]), &members(), &[], Some(told));
     let anew = signed(&Due::Unusable(Problem::OfAnotherAuthority.to_string()));
-    check(&read(&replaced, &[]), Trust::Nobody, &anew, None);
+    check(&read(&replaced, &[]), &Trust::Nobody, &anew, None);
 }
 
 #[test]
@@ -107,21 +116,21 @@ fn one_leaf_of_another_authority_among_others_is_signed_anew() {
     let mut all = secrets(&self_managed(), &ours, &ours);
     all[1] = secrets(&self_managed(), &other, &other).swap_remove(1);
     let due = Due::Unusable(Problem::OfAnotherAuthority.to_string());
-    check(&read(&all, &[]), Trust::Members, &[Task::Sign(Role::Server, due)], None);
+    check(&read(&all, &[]), &members(), &[Task::Sign(Role::Server, due)], None);
 }
 
 #[test]
 fn no_pod_is_made_before_its_certificates() {
     let ours = authority();
     let secrets = secrets(&self_managed(), &ours, &ours);
-    let is_there = |lost: &[&str], trust| {
+    let is_there = |lost: &[&str], trust: Trust| {
         let certificates = read(&secrets, lost);
-        certificates.are_there(&certificates.tasks(trust, now()))
+        certificates.are_there(&certificates.tasks(&trust, now()))
     };
-    assert!(is_there(&[], Trust::Members) && is_there(&ALL, Trust::Nobody));
-    assert!(is_there(&["db-peer-tls"], Trust::Members), "it is signed");
-    assert!(!is_there(&ALL, Trust::Members));
-    assert!(!is_there(&["db-ca", "db-peer-tls"], Trust::Members));
+    assert!(is_there(&[], members()) && is_there(&ALL, Trust::Nobody));
+    assert!(is_there(&["db-peer-tls"], members()), "it is signed");
+    assert!(!is_there(&ALL, members()));
+    assert!(!is_there(&["db-ca", "db-peer-tls"], members()));
 }
 
 #[test]
@@ -132,13 +141,17 @@ fn a_certificate_that_is_not_valid_yet_is_judged_again() {
     let leaf = authority().sign(Role::Server, &names, later).unwrap();
     let mut secret = build::secret(&cluster, "mine".to_owned(), leaf.data());
     secret.metadata.resource_version = Some("7".to_owned());
-    let (secret, reads) = (Arc::new(secret), Cell::new(0));
-    let get = |name: &str| {
+    let given = BTreeMap::from([("mine".to_owned(), Arc::new(secret))]);
+    let reads = Cell::new(0);
+    let own = |_: &str| {
         reads.set(reads.get() + 1);
-        (name == "mine").then(|| secret.clone())
+        None
     };
     let known = Read::default();
-    let problem = |at| known.get(&cluster, get, |_| false, at).standing(Trust::Members, at).problem;
+    let problem = |at| {
+        let sources = Sources { own: &own, given: &given, is_taken: &|_| false };
+        known.get(&cluster, &sources, &Trust::Nobody, at).standing(&Trust::Nobody, at).problem
+    };
     let told = problem(now()).unwrap();
     assert!(told.contains("not valid yet"), "{told}");
     assert_eq!(problem(later), None);

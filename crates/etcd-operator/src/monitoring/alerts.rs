@@ -67,10 +67,12 @@ pub const ALERTS: &[Alert] = &[
         severity: Critical,
         after: "1m",
         expression: "max by (namespace, name) (capstan_etcd_condition{type=\"NoCorruption\",$operator}) == 0",
-        summary: "A member of EtcdCluster {{ $labels.namespace }}/{{ $labels.name }} has other data than the others",
-        advice: "etcd takes no writes meanwhile, and reads may differ from member to member. The condition NoCorruption names the member: \
-                 `kubectl -n {{ $labels.namespace }} describe etcd {{ $labels.name }}`. Take an EtcdBackup; then delete that member's \
-                 PersistentVolumeClaim and pod, so that it is replaced from the others, and end the alarm with `etcdctl alarm disarm`.",
+        summary: "Members of EtcdCluster {{ $labels.namespace }}/{{ $labels.name }} have different data",
+        advice: "While the alarm CORRUPT is raised, etcd accepts no writes and no pod is ready. The condition NoCorruption has the hash of each \
+                 member's data and what is done: `kubectl -n {{ $labels.namespace }} describe etcd {{ $labels.name }}`. Where a majority of the \
+                 members has the same data, the operator replaces the others, keeps their volumes and disarms the alarm, within \
+                 spec.remediation.maxReplacementsPerHour. Without a majority it changes nothing: create an EtcdRestore from a backup, with \
+                 spec.withoutSafetyBackup if the present data cannot be backed up.",
     },
     Alert {
         name: "EtcdMembersMissing",

@@ -26,10 +26,12 @@ use crate::{
 
 /// What pods and volumes are bound to.
 pub(super) trait Places {
-    /// How a node is.
+    /// How the Node of this name is: the one that a pod was given to.
     fn node(&self, name: &str) -> NodeState;
-    /// The one node that a volume can be used on, where that is so.
-    fn node_of_volume(&self, name: &str) -> Option<String>;
+    /// The Node that carries this host name; nothing if none does.
+    fn node_with_host(&self, host: &str) -> Option<Node>;
+    /// The one host that a volume can be used on, where that is so.
+    fn host_of_volume(&self, name: &str) -> Option<String>;
     /// Whether a storage class lets volumes grow.
     fn class_grows(&self, name: &str) -> bool;
 }
@@ -149,7 +151,7 @@ fn claim(places: &impl Places, claim: &PersistentVolumeClaim, now: Timestamp) ->
     let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
     let spec = claim.spec.as_ref();
     let volume = spec.and_then(|spec| spec.volume_name.clone());
-    let place = volume.and_then(|volume| places.node_of_volume(&volume));
+    let host = volume.and_then(|volume| places.host_of_volume(&volume));
     Claim {
         uid: claim.uid().unwrap_or_default(),
         deleting: claim.meta().deletion_timestamp.is_some(),
@@ -176,7 +178,10 @@ fn claim(places: &impl Places, claim: &PersistentVolumeClaim, now: Timestamp) ->
         resizing: claim.status.as_ref().and_then(resizing),
         tls: said(names::TLS).and_then(|said| said.parse().ok()),
         started: said(names::STARTED).and_then(|version| version.parse().ok()),
-        node: place.map(|name| node(places, name)),
+        // A host that no Node carries proves nothing: its Node may register again.
+        node: host.map(|host| {
+            places.node_with_host(&host).unwrap_or(Node { name: host, state: NodeState::Unknown })
+        }),
     }
 }
 
@@ -197,4 +202,57 @@ fn resizing(status: &PersistentVolumeClaimStatus) -> Option<String> {
 fn node(places: &impl Places, name: String) -> Node {
     let state = places.node(&name);
     Node { name, state }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// One Node, whose name is not its host name.
+    struct OneNode(NodeState);
+
+    impl Places for OneNode {
+        fn node(&self, name: &str) -> NodeState {
+            if name == "worker-3.example.com" { self.0 } else { NodeState::Gone }
+        }
+
+        fn node_with_host(&self, host: &str) -> Option<Node> {
+            (host == "worker-3").then(|| Node { name: "worker-3.example.com".into(), state: self.0 })
+        }
+
+        fn host_of_volume(&self, name: &str) -> Option<String> {
+            name.strip_prefix("volume-on-").map(str::to_owned)
+        }
+
+        fn class_grows(&self, _: &str) -> bool {
+            false
+        }
+    }
+
+    fn node_of_claim(volume: &str, state: NodeState) -> Option<Node> {
+        let bound: PersistentVolumeClaim = serde_json::from_value(json!({
+            "metadata": {"name": "db-1"}, "spec": {"volumeName": volume}, "status": {"phase": "Bound"},
+        }))
+        .unwrap();
+        claim(&OneNode(state), &bound, Timestamp::UNIX_EPOCH).node
+    }
+
+    #[test]
+    fn a_volume_is_matched_to_its_node_by_the_host_name_label() {
+        for state in [NodeState::Ready, NodeState::NotReady] {
+            let found = node_of_claim("volume-on-worker-3", state);
+            assert_eq!(found, Some(Node { name: "worker-3.example.com".into(), state }));
+        }
+        assert_eq!(node_of_claim("anywhere", NodeState::Ready), None);
+    }
+
+    #[test]
+    fn a_host_that_no_node_carries_is_unknown_and_not_gone() {
+        for host in ["worker-4", "worker-3.example.com"] {
+            let found = node_of_claim(&format!("volume-on-{host}"), NodeState::Ready);
+            assert_eq!(found, Some(Node { name: host.into(), state: NodeState::Unknown }));
+        }
+    }
 }

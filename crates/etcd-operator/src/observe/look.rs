@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use etcd_core::{NodeState, Picture};
+use etcd_core::{Node as Place, NodeState, Picture};
 use etcd_types::{EtcdBackup, EtcdCluster, EtcdRestore};
 use jiff::Timestamp;
 use k8s_openapi::api::{
@@ -61,11 +61,11 @@ pub async fn look(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Res
     let mut assumed: Vec<String> = cluster.status.iter().map(|_| reported.to_owned()).collect();
     let places = Seen {
         nodes: allowed(list::<Node>(Api::all(client.clone()), &ListParams::default()).await)?
-            .map(|nodes| nodes.iter().map(|node| (node.name_any(), NodeHealth::at(node).ready)).collect()),
+            .map(|nodes| nodes.iter().map(|node| (node.name_any(), NodeHealth::at(node))).collect()),
         volumes: allowed(list::<PersistentVolume>(Api::all(client.clone()), &ListParams::default()).await)?
             .unwrap_or_default()
             .iter()
-            .filter_map(|volume| Some((volume.name_any(), VolumePlace::at(volume).node?)))
+            .filter_map(|volume| Some((volume.name_any(), VolumePlace::at(volume).host?)))
             .collect(),
         classes: allowed(list::<StorageClass>(Api::all(client.clone()), &ListParams::default()).await)?.map(
             |classes| classes.iter().filter(|it| ClassGrowth::at(it).grows).map(|it| it.name_any()).collect(),
@@ -101,8 +101,8 @@ pub async fn look(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Res
 
 /// Nodes and volumes, as far as the user may see them.
 struct Seen {
-    /// Which of them are ready; nothing if that is not for them to know.
-    nodes: Option<BTreeMap<String, bool>>,
+    /// How they are; nothing if that is not for them to know.
+    nodes: Option<BTreeMap<String, NodeHealth>>,
     volumes: BTreeMap<String, String>,
     /// Those that let volumes grow; nothing if that is not for them to know.
     classes: Option<BTreeSet<String>>,
@@ -111,13 +111,23 @@ struct Seen {
 impl Places for Seen {
     fn node(&self, name: &str) -> NodeState {
         match self.nodes.as_ref().map(|nodes| nodes.get(name)) {
-            None | Some(Some(true)) => NodeState::Ready,
-            Some(Some(false)) => NodeState::NotReady,
+            None => NodeState::Ready,
+            Some(Some(node)) if node.ready => NodeState::Ready,
+            Some(Some(_)) => NodeState::NotReady,
             Some(None) => NodeState::Gone,
         }
     }
 
-    fn node_of_volume(&self, name: &str) -> Option<String> {
+    fn node_with_host(&self, host: &str) -> Option<Place> {
+        let Some(nodes) = &self.nodes else {
+            return Some(Place { name: host.to_owned(), state: NodeState::Ready });
+        };
+        let on_it = || nodes.iter().filter(|(_, node)| node.host.as_deref() == Some(host));
+        let (name, _) = on_it().find(|(_, node)| node.ready).or_else(|| on_it().next())?;
+        Some(Place { name: name.clone(), state: self.node(name) })
+    }
+
+    fn host_of_volume(&self, name: &str) -> Option<String> {
         self.volumes.get(name).cloned()
     }
 

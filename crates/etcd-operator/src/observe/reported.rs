@@ -1,5 +1,7 @@
 //! What etcd said when the operator asked it last, as far as the status tells.
 
+use std::collections::BTreeMap;
+
 use etcd_core::{Alarm, AlarmKind, ClusterId, Endpoint, Etcd, Listed, MemberId, Serial, Unreachable, Why};
 use etcd_types::{EtcdCluster, EtcdClusterStatus, MemberStatus, Role};
 
@@ -35,7 +37,14 @@ pub(super) fn etcd(cluster: &EtcdCluster) -> Etcd {
     let readable =
         status.conditions.iter().flatten().any(|it| it.type_ == "Available" && it.status == "True");
     let alarms = readable.then(|| alarms(status, leader.unwrap_or(MemberId(0))));
-    Etcd { endpoints, members: readable.then(|| listed.collect()), alarms }
+    // What the status says of such a member is all that is known here.
+    let blocked = known.iter().filter(|known| {
+        let said = known.member.reason.as_deref();
+        said.is_some_and(|said| said.starts_with(etcd_core::DATABASE_BLOCKED))
+    });
+    let blocked = blocked.map(|known| known.serial).collect();
+    // Hashes of data are in sentences only.
+    Etcd { endpoints, members: readable.then(|| listed.collect()), alarms, blocked, hashes: BTreeMap::new() }
 }
 
 /// Alarms that the conditions tell of. Who has raised them is in their sentences only.

@@ -51,7 +51,7 @@ impl Jobs {
     /// How all of them stand.
     pub(super) fn works(&self, pods: &[Arc<Pod>], source: Option<&Source>) -> Works {
         let named = source.and_then(|source| match &source.which {
-            Which::Named(id) => Some(id.as_str()),
+            Which::Named(id) | Which::NamedThoughRefuted(id) => Some(id.as_str()),
             Which::NewestOf(_) => None,
         });
         let of = |jobs: &BTreeMap<Serial, Arc<Job>>| {
@@ -71,9 +71,12 @@ fn work(job: &Job, pods: &[Arc<Pod>], named: Option<&str>) -> Work {
         pods.iter().map(|pod| &**pod).filter(|pod| pods::is_of_job(pod, &name)).collect();
     own.sort_by_key(|pod| pod.creation_timestamp().map(|at| at.0));
     let state = match job.readiness() {
-        Readiness::Ready => {
-            WorkState::Done(backup_id(&own).or_else(|| named.map(str::to_owned)).unwrap_or_default())
-        }
+        Readiness::Ready => match backup_id(&own).or_else(|| named.map(str::to_owned)) {
+            Some(id) => WorkState::Done(id),
+            // The pods' cache may be behind that of Jobs.
+            None if own.iter().any(|pod| pods::may_write(pod)) => WorkState::Running(doing(&own)),
+            None => WorkState::ResultLost,
+        },
         Readiness::Failed(why) => WorkState::Failed(last_words(&own).unwrap_or(why)),
         Readiness::Waiting(_) => WorkState::Running(doing(&own)),
     };
@@ -187,11 +190,12 @@ mod tests {
         let container = |name: &str, state: &Value| json!({"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state});
         let init: Vec<Value> =
             init.as_object().unwrap().iter().map(|(name, state)| container(name, state)).collect();
+        let phase = if last.get("terminated").is_some() { "Succeeded" } else { "Running" };
         Arc::new(
             serde_json::from_value(json!({
                 "metadata": {"name": name, "creationTimestamp": "2026-11-16T12:00:00Z",
                     "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "db-seed-1", "uid": "j"}]},
-                "status": {"initContainerStatuses": init, "containerStatuses": [container("settle", &last)]},
+                "status": {"phase": phase, "initContainerStatuses": init, "containerStatuses": [container("settle", &last)]},
             }))
             .unwrap(),
         )
@@ -213,6 +217,17 @@ mod tests {
         let pods = [pod("a", json!({}), ended(0, r#"{"manifest": {"id": "nightly-7"}}"#))];
         assert_eq!(work(&done, &pods, None).state, WorkState::Done("nightly-7".into()));
         assert_eq!(work(&done, &[], Some("nightly-7")).state, WorkState::Done("nightly-7".into()));
+    }
+
+    /// Which backup the data is of must be known before anything is written on top of it.
+    #[test]
+    fn a_job_whose_pod_is_gone_before_it_was_read_has_lost_its_result() {
+        let done = job(json!([{"type": "Complete", "status": "True"}]));
+        assert_eq!(work(&done, &[], None).state, WorkState::ResultLost);
+        let silent = [pod("a", json!({}), ended(0, ""))];
+        assert_eq!(work(&done, &silent, None).state, WorkState::ResultLost);
+        let behind = [pod("a", json!({}), json!({"running": {}}))];
+        assert!(matches!(work(&done, &behind, None).state, WorkState::Running(_)));
     }
 
     #[test]

@@ -153,7 +153,8 @@ impl Cluster<'_> {
     pub(crate) fn labels(&self) -> Place {
         // Pods of backups carry the cluster's name, too.
         let labels = format!("app.kubernetes.io/name=etcd,etcd.capstan.dev/cluster={}", self.name);
-        Place { labels, service: format!("{}-peer", self.name), tls: None }
+        let cluster = Some(self.name.clone());
+        Place { labels, service: format!("{}-peer", self.name), tls: None, cluster }
     }
 
     pub(crate) async fn credentials(&self, secret: &str) -> Result<Tls, String> {
@@ -246,4 +247,14 @@ pub(crate) fn is_true(object: &EtcdCluster, kind: &str) -> bool {
 #[expect(clippy::disallowed_methods, reason = "how `make campaign` asks for all of them")]
 pub(crate) fn in_campaign() -> bool {
     std::env::var_os("CAPSTAN_CAMPAIGN").is_some()
+}
+
+/// The same, for a test that runs in the campaign only: reports it as skipped elsewhere, in the form that xtask counts.
+pub(crate) fn campaign_or_skipped() -> bool {
+    let wanted = in_campaign();
+    if !wanted {
+        let test = std::thread::current();
+        println!("SKIPPED {}: it runs in `make campaign` only", test.name().unwrap_or("a test"));
+    }
+    wanted
 }

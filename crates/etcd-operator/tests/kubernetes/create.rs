@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use tokio::time::Instant;
 
 use crate::{
-    cluster::{Clusters as _, in_campaign, is_true, spec},
+    cluster::{Clusters as _, campaign_or_skipped, is_true, spec},
     patience::{LONG, PATIENCE, until, when},
     world::{World, scenario},
 };
@@ -56,38 +56,38 @@ async fn eight_lines_of_yaml_give_three_members_that_speak_tls() {
     .await;
 }
 
-#[tokio::test]
-async fn one_member_alone_serves() {
-    scenario(async |world| {
+/// Creates a cluster of each size, with this TLS mode, and puts a load on it.
+async fn sizes_serve(world: &World, cases: &[(&str, i32, &str)]) {
+    for (name, size, tls) in cases {
         let began = Instant::now();
-        let cluster = world.cluster("db");
-        cluster.run(1, "3.6.16").await;
-        println!("    one member serves after {:.1} s", began.elapsed().as_secs_f32());
-        cluster.load().await.stop("one member").await.nothing_failed();
+        let cluster = world.cluster(name);
+        let mut wished = spec(*size, "3.6.16");
+        wished["tls"] = serde_json::json!({"mode": tls});
+        cluster.create(wished).await;
+        cluster.is_well(*size, "3.6.16", LONG).await;
+        println!("    {size} members serve after {:.1} s", began.elapsed().as_secs_f32());
+        cluster.load().await.stop(name).await.nothing_failed();
+        cluster.delete().await;
+    }
+}
+
+#[tokio::test]
+async fn one_member_serves_with_tls_and_without() {
+    scenario(async |world| {
+        sizes_serve(world, &[("one", 1, "SelfManaged"), ("one-plain", 1, "Off")]).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn every_size_serves_with_tls_and_without() {
-    if !in_campaign() {
+async fn five_and_seven_members_serve_with_tls_and_without() {
+    if !campaign_or_skipped() {
         return;
     }
     scenario(async |world| {
-        let sizes = [("five", 5, "SelfManaged"), ("seven", 7, "SelfManaged"), ("one-plain", 1, "Off")];
-        for (name, size, tls) in
-            sizes.into_iter().chain([("five-plain", 5, "Off"), ("seven-plain", 7, "Off")])
-        {
-            let began = Instant::now();
-            let cluster = world.cluster(name);
-            let mut wished = spec(size, "3.6.16");
-            wished["tls"] = serde_json::json!({"mode": tls});
-            cluster.create(wished).await;
-            cluster.is_well(size, "3.6.16", LONG).await;
-            println!("    {size} members serve after {:.1} s", began.elapsed().as_secs_f32());
-            cluster.load().await.stop(name).await.nothing_failed();
-            cluster.delete().await;
-        }
+        let five = [("five", 5, "SelfManaged"), ("five-plain", 5, "Off")];
+        let seven = [("seven", 7, "SelfManaged"), ("seven-plain", 7, "Off")];
+        sizes_serve(world, &[five, seven].concat()).await;
     })
     .await;
 }

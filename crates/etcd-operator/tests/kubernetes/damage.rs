@@ -7,6 +7,10 @@ use std::{
     process::Command,
 };
 
+use etcd_api::{
+    Client, MemberId,
+    pb::{AlarmRequest, AlarmType, alarm_request::AlarmAction},
+};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::{ResourceExt as _, api::DeleteParams};
 
@@ -52,6 +56,29 @@ pub(crate) async fn corrupt(cluster: &Cluster<'_>, pod: &Pod) {
     database.seek(SeekFrom::Start(0)).unwrap();
     database.write_all(&[0xa5; 64 * 1024]).unwrap();
     database.sync_all().unwrap();
+}
+
+/// Replaces `from` wherever its database has it, under the running process.
+pub(crate) async fn alter(cluster: &Cluster<'_>, pod: &Pod, from: &[u8], to: &[u8]) {
+    assert_eq!(from.len(), to.len(), "nothing else moves");
+    let file = data(cluster, pod).await.join("member/snap/db");
+    let content = fs::read(&file).unwrap();
+    let mut database = OpenOptions::new().write(true).open(&file).unwrap();
+    for (at, _) in content.windows(from.len()).enumerate().filter(|(_, window)| *window == from) {
+        database.seek(SeekFrom::Start(at as u64)).unwrap();
+        database.write_all(to).unwrap();
+    }
+    database.sync_all().unwrap();
+}
+
+/// Raises the alarm CORRUPT, as one of etcd's checks does.
+pub(crate) async fn raise_corrupt(client: &Client, member: MemberId) {
+    let request = AlarmRequest {
+        action: AlarmAction::Activate.into(),
+        member_id: member.0,
+        alarm: AlarmType::Corrupt.into(),
+    };
+    client.call(client.maintenance().alarm(request)).await.unwrap();
 }
 
 fn aside(data: &Path) -> PathBuf {

@@ -56,7 +56,7 @@ pub(crate) async fn three(world: &World, name: &str, version: &str) -> (Place, f
             },
         }))
         .await;
-    let place = Place { labels: format!("app={name}"), service: name.to_owned(), tls: None };
+    let place = Place { labels: format!("app={name}"), service: name.to_owned(), tls: None, cluster: None };
     let expected = Expected { size: 3, version: Some(version), cluster: None };
     truth::holds(world, &place, expected, PATIENCE).await;
     (place, began.elapsed().as_secs_f32())

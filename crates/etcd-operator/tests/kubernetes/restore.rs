@@ -77,7 +77,12 @@ pub(crate) async fn back_up(world: &World, cluster: &str, name: &str) -> EtcdBac
     .await
 }
 
-async fn restore(world: &World, name: &str, from: Value, consent: &str) {
+/// What gives up the present data of a cluster.
+pub(crate) async fn consent(cluster: &Cluster<'_>) -> String {
+    format!("{}/{}", cluster.name, cluster.status().await.cluster_id.expect("the cluster exists"))
+}
+
+pub(crate) async fn restore(world: &World, name: &str, from: Value, consent: &str) {
     restore_of(world, "db", name, from, consent).await;
 }
 
@@ -90,7 +95,12 @@ async fn restore_of(world: &World, cluster: &str, name: &str, from: Value, conse
         .await;
 }
 
-async fn until_restore(world: &World, name: &str, phase: RestorePhase, limit: Duration) -> EtcdRestoreStatus {
+pub(crate) async fn until_restore(
+    world: &World,
+    name: &str,
+    phase: RestorePhase,
+    limit: Duration,
+) -> EtcdRestoreStatus {
     until(&format!("the restore {name} is {phase:?}"), limit, async || {
         let restore = world.api::<EtcdRestore>().get(name).await.map_err(|error| error.to_string())?;
         let status = restore.status.unwrap_or_default();
@@ -112,7 +122,7 @@ pub(crate) async fn put(cluster: &Cluster<'_>, key: &str, value: &str) -> i64 {
 }
 
 /// What every member has of `key`, and the highest revision.
-async fn get(cluster: &Cluster<'_>, key: &str) -> (Option<String>, i64) {
+pub(crate) async fn get(cluster: &Cluster<'_>, key: &str) -> (Option<String>, i64) {
     let answer = endpoints(cluster).await.ask(&Request::Get(key.to_owned())).await.unwrap();
     (answer.value, answer.revision)
 }
@@ -136,7 +146,7 @@ async fn is_told_of_compaction(cluster: &Cluster<'_>, revision: i64) {
 }
 
 /// Backs a cluster up now, and captures what is written from then on.
-async fn capture(world: &World, cluster: &str) {
+pub(crate) async fn capture(world: &World, cluster: &str) {
     world
         .create_object::<EtcdBackupSchedule>(json!({
             "apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdBackupSchedule", "metadata": {"name": cluster},
@@ -144,7 +154,7 @@ async fn capture(world: &World, cluster: &str) {
         .await;
 }
 
-async fn captured(world: &World, cluster: &str, revision: i64) {
+pub(crate) async fn captured(world: &World, cluster: &str, revision: i64) {
     until(&format!("revision {revision} of {cluster} is captured"), LONG, async || {
         let schedule = world.api::<EtcdBackupSchedule>().get(cluster).await.map_err(|it| it.to_string())?;
         let status = json!(schedule.status);
@@ -155,7 +165,7 @@ async fn captured(world: &World, cluster: &str, revision: i64) {
 }
 
 /// Waits until a restore is at one of these steps.
-async fn is_at(world: &World, name: &str, steps: &[&str]) {
+pub(crate) async fn is_at(world: &World, name: &str, steps: &[&str]) {
     until(&format!("the restore {name} is at {steps:?}"), LONG, async || {
         let restore = world.api::<EtcdRestore>().get(name).await.map_err(|error| error.to_string())?;
         let status = restore.status.unwrap_or_default();
@@ -231,12 +241,16 @@ async fn the_data_of_a_cluster_is_replaced_in_place() {
         // Without consent, nothing happens.
         restore(world, "back", json!({"backup": "nightly"}), "").await;
         let waits = until_restore(world, "back", RestorePhase::WaitingForConsent, PATIENCE).await;
-        assert!(waits.message.unwrap().contains("set spec.consent to db"));
+        let agreed = consent(&cluster).await;
+        let said = waits.message.unwrap();
+        assert!(said.contains(&format!("set it to {agreed} to agree")), "{said}");
         assert_eq!(cluster.incarnations().await, untouched);
         seen = seen.max(get(&cluster, "kept").await.1);
 
         world
-            .kubectl("patch etcdrestore back --type=merge -p {\"spec\":{\"consent\":\"db\"}}")
+            .kubectl(&format!(
+                "patch etcdrestore back --type=merge -p {{\"spec\":{{\"consent\":\"{agreed}\"}}}}"
+            ))
             .await
             .unwrap();
         until_restore(world, "back", RestorePhase::Completed, LONG).await;
@@ -255,6 +269,14 @@ async fn the_data_of_a_cluster_is_replaced_in_place() {
         assert_eq!(before.status.unwrap().phase, Some(etcd_types::BackupPhase::Completed));
         cluster.members_agree().await;
         cluster.load().await.stop("a restored cluster").await.nothing_failed();
+
+        // GitOps deletes the EtcdRestore and creates it again: the consent was to a cluster that is no more.
+        world.api::<EtcdRestore>().delete("back", &DeleteParams::default()).await.unwrap();
+        let untouched = cluster.incarnations().await;
+        restore(world, "back", json!({"backup": "nightly"}), &agreed).await;
+        until_restore(world, "back", RestorePhase::WaitingForConsent, PATIENCE).await;
+        assert_eq!(cluster.incarnations().await, untouched);
+        assert_eq!(cluster.status().await.cluster_id, after.cluster_id);
 
         // What was before is a backup away.
         let old = world.cluster("old");
@@ -302,7 +324,7 @@ async fn a_backup_that_cannot_be_used_is_refused_and_nothing_is_touched() {
         ];
         for (name, from, content, expected) in cases {
             std::fs::write(&object, content).unwrap();
-            restore(world, name, from, "db").await;
+            restore(world, name, from, &consent(&cluster).await).await;
             let failed = until_restore(world, name, RestorePhase::Failed, LONG).await;
             let message = failed.message.unwrap();
             println!("    {name}: {message}");
@@ -321,7 +343,7 @@ async fn a_backup_that_cannot_be_used_is_refused_and_nothing_is_touched() {
             ("too-new", json!({"store": store(), "id": id}), "etcd 3.6.16 is older"),
         ];
         for (name, from, expected) in cases {
-            restore(world, name, from, "db").await;
+            restore(world, name, from, &consent(&cluster).await).await;
             let message = until_restore(world, name, RestorePhase::Failed, LONG).await.message.unwrap();
             println!("    {name}: {message}");
             assert!(message.contains(expected), "{name}: {message}");
@@ -341,7 +363,7 @@ async fn a_restore_that_is_interrupted_goes_on() {
         put(&cluster, "kept", "1").await;
         back_up(world, "db", "nightly").await;
         put(&cluster, "kept", "spoiled").await;
-        restore(world, "back", json!({"backup": "nightly"}), "db").await;
+        restore(world, "back", json!({"backup": "nightly"}), &consent(&cluster).await).await;
         let (mut killed, mut last) = (0, None);
         until("the restore is over", LONG, async || {
             for pod in world.list::<Pod>("app.kubernetes.io/name=etcd-restore").await {
@@ -406,7 +428,8 @@ async fn goes_back(world: &World, name: &str, version: &str) {
     let good = put(&cluster, "kept", "2").await;
     let mistake = put(&cluster, "kept", "spoiled").await;
     captured(world, name, mistake).await;
-    restore_of(world, name, name, json!({"store": store(), "revision": good}), name).await;
+    let agreed = consent(&cluster).await;
+    restore_of(world, name, name, json!({"store": store(), "revision": good}), &agreed).await;
     until_restore(world, name, RestorePhase::Completed, LONG).await;
     cluster.is_well(1, version, PATIENCE).await;
     let (kept, revision) = get(&cluster, "kept").await;
@@ -438,7 +461,7 @@ async fn a_restore_that_is_given_up_leaves_the_cluster_as_it_was() {
         let s3 = s3(world).await;
 
         ground::signal(&s3, Signal::STOP);
-        restore(world, "back", json!({"store": store(), "revision": good}), "db").await;
+        restore(world, "back", json!({"store": store(), "revision": good}), &consent(&cluster).await).await;
         is_at(world, "back", &["Fetching"]).await;
         assert_eq!(get(&cluster, "kept").await.0.as_deref(), Some("spoiled"), "it serves meanwhile");
         ground::signal(&s3, Signal::CONT);
@@ -456,7 +479,7 @@ async fn a_restore_that_is_given_up_leaves_the_cluster_as_it_was() {
         captured(world, "db", put(&cluster, "kept", "4").await).await;
 
         // Asked for once more, under the same name, with a backup of its own before it.
-        restore(world, "back", json!({"store": store(), "revision": good}), "db").await;
+        restore(world, "back", json!({"store": store(), "revision": good}), &consent(&cluster).await).await;
         until_restore(world, "back", RestorePhase::Completed, LONG).await;
         cluster.is_well(3, "3.6.16", LONG).await;
         assert_eq!(get(&cluster, "kept").await.0.as_deref(), Some("3"));

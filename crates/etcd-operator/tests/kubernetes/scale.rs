@@ -27,7 +27,8 @@ async fn one_three_five_three_one_under_load() {
             println!("    {size} members after {:.1} s", began.elapsed().as_secs_f32());
             cluster.members_agree().await;
         }
-        load.stop("1→3→5→3→1").await.nothing_failed();
+        let report = load.stop("1→3→5→3→1").await.nothing_failed();
+        assert!(report.requests > 500 && report.swaps > 0 && report.events > 0, "hardly any load: {report}");
         let status = cluster.status().await;
         assert_eq!((status.cluster_id, status.latest_serial), (id, Some(5)), "one cluster, no number twice");
     })

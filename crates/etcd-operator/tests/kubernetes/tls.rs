@@ -32,10 +32,10 @@ struct Company {
 }
 
 impl Company {
-    fn found() -> Self {
+    fn found(name: &str) -> Self {
         let key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, "the company's CA");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = params.self_signed(&key).unwrap().pem();
@@ -130,7 +130,7 @@ async fn reaches_members(cluster: &Cluster<'_>, secret: &str, port: u16) {
 #[tokio::test]
 async fn a_companys_own_certificates_and_their_renewal_without_a_restart() {
     scenario(async |world| {
-        let (cluster, company) = (world.cluster("db"), Company::found());
+        let (cluster, company) = (world.cluster("db"), Company::found("the company's CA"));
         let mut own = spec(3, "3.6.16");
         own["tls"] = json!({"mode": "Secrets", "secrets": {
             "peer": "own-peer", "server": "own-server", "operator": "own-operator"}});
@@ -149,16 +149,70 @@ async fn a_companys_own_certificates_and_their_renewal_without_a_restart() {
         }
         cluster.is_well(3, "3.6.16", PATIENCE).await;
         let (before, load) = (cluster.incarnations().await, cluster.load().await);
-        for (name, data) in company.secrets(world, "db") {
-            let patch = Patch::Merge(json!({"stringData": data}));
-            world.api::<Secret>().patch(name, &PatchParams::default(), &patch).await.unwrap();
-        }
+        replace(world, &company).await;
         reaches_members(&cluster, "own-server", 2379).await;
         reaches_members(&cluster, "own-peer", 2380).await;
         cluster.is_well(3, "3.6.16", PATIENCE).await;
         assert!(is_true(&cluster.object().await, "TLSValid"));
         assert_eq!(cluster.incarnations().await, before, "somebody was restarted");
         load.stop("own certificates renewed").await.nothing_failed();
+        cluster.members_agree().await;
+    })
+    .await;
+}
+
+/// New certificates of this CA, in all three Secrets.
+async fn replace(world: &World, company: &Company) {
+    for (name, data) in company.secrets(world, "db") {
+        let patch = Patch::Merge(json!({"stringData": data}));
+        world.api::<Secret>().patch(name, &PatchParams::default(), &patch).await.unwrap();
+    }
+}
+
+/// Members trust the CA that they were started with. Before, all three Secrets of a new one took the cluster down.
+#[tokio::test]
+async fn a_new_ca_in_all_secrets_is_held_and_a_renewal_is_not() {
+    scenario(async |world| {
+        let (cluster, company, other) =
+            (world.cluster("db"), Company::found("old CA"), Company::found("new CA"));
+        for (name, data) in company.secrets(world, "db") {
+            world.create_object::<Secret>(json!({"metadata": {"name": name}, "stringData": data})).await;
+        }
+        let mut own = spec(3, "3.6.16");
+        own["tls"] = json!({"mode": "Secrets", "secrets": {
+            "peer": "own-peer", "server": "own-server", "operator": "own-operator"}});
+        cluster.create(own).await;
+        cluster.is_well(3, "3.6.16", PATIENCE).await;
+        let load = cluster.load().await;
+
+        replace(world, &other).await;
+        let said = cluster.says("CertificateHeld", PATIENCE).await;
+        for word in ["own-peer", "own-server", "own-operator", "CN=old CA", "CN=new CA", "SHA-256"] {
+            assert!(said.contains(word), "no {word}: {said}");
+        }
+        // A member that starts now connects to the others and to the operator anew.
+        let pod = cluster.follower().await;
+        cluster.delete_pod(&pod).await;
+        until("the pod is another one", PATIENCE, async || {
+            let pods = cluster.pods().await;
+            when(pods.len() == 3 && pods.iter().all(|it| it.uid() != pod.uid()), pods.len())
+        })
+        .await;
+        cluster.is_well(3, "3.6.16", PATIENCE).await;
+        // The kubelet has had the time to bring the new CA to members, if it were to.
+        cluster.patch(json!({"etcd": {"snapshotCount": 5000}})).await;
+        cluster.is_well(3, "3.6.16", LONG).await;
+        let object = cluster.object().await;
+        assert!(is_true(&object, "Available") && !is_true(&object, "TLSValid"));
+
+        let before = cluster.incarnations().await;
+        replace(world, &company).await;
+        cluster.until("the renewal is used", PATIENCE, |object, _| is_true(object, "TLSValid")).await;
+        reaches_members(&cluster, "own-server", 2379).await;
+        reaches_members(&cluster, "own-peer", 2380).await;
+        cluster.is_well(3, "3.6.16", PATIENCE).await;
+        assert_eq!(cluster.incarnations().await, before, "a member was restarted");
+        load.stop("a new CA held, a renewal used").await.nothing_failed();
         cluster.members_agree().await;
     })
     .await;

@@ -1,15 +1,35 @@
 //! Upgraded, and back: one minor at a time, one member at a time, the leader last; nobody notices.
 
+use std::time::Duration;
+
 use etcd_types::{OperationKind, Phase};
-use kube::ResourceExt as _;
+use k8s_openapi::api::core::v1::Pod;
+use kube::{ResourceExt as _, api::DeleteParams};
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    cluster::{Clusters as _, is_current, spec},
-    patience::{LONG, PATIENCE},
-    world::scenario,
+    cluster::{Cluster, Clusters as _, is_current, spec},
+    patience::{LONG, PATIENCE, until, when},
+    world::{World, scenario},
 };
+
+/// How many times the restart of one member an upgrade of three may take: 20 s where a restart takes 3 s.
+const RESTARTS: f32 = 20.0 / 3.0;
+
+/// How long Kubernetes takes for a new pod of a follower, from its deletion until it is ready.
+async fn restart(world: &World, cluster: &Cluster<'_>) -> Duration {
+    let (pods, follower) = (world.api::<Pod>(), cluster.follower().await);
+    let began = Instant::now();
+    pods.delete(&follower.name_any(), &DeleteParams::default()).await.unwrap();
+    until("a new pod is ready", PATIENCE, async || {
+        let pod = pods.get_opt(&follower.name_any()).await.map_err(|error| error.to_string())?;
+        let again = pod.filter(|pod| pod.uid() != follower.uid() && kit::readiness::is_ready(pod));
+        when(again.is_some(), ())
+    })
+    .await;
+    began.elapsed()
+}
 
 #[tokio::test]
 async fn from_3_5_over_3_6_to_3_7_under_load() {
@@ -17,12 +37,19 @@ async fn from_3_5_over_3_6_to_3_7_under_load() {
         let cluster = world.cluster("db");
         cluster.run(3, "3.5.35").await;
         let (id, claims) = (cluster.status().await.cluster_id, cluster.claim_names().await);
+        let restart = restart(world, &cluster).await;
+        cluster.is_well(3, "3.5.35", PATIENCE).await;
         let load = cluster.load().await;
         for version in ["3.6.16", "3.7.3"] {
             let began = Instant::now();
             cluster.patch(json!({"version": version})).await;
             cluster.is_well(3, version, LONG).await;
-            println!("    {version} after {:.1} s", began.elapsed().as_secs_f32());
+            let (took, one) = (began.elapsed(), restart.as_secs_f32());
+            println!("    {version} after {:.1} s; one restart took {one:.1} s", took.as_secs_f32());
+            assert!(
+                took <= restart.mul_f32(RESTARTS),
+                "{version} took {took:?}, and one restart {restart:?}"
+            );
         }
         load.stop("3.5.35→3.6.16→3.7.3").await.nothing_failed();
         cluster.members_agree().await;

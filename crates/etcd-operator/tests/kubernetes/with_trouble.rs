@@ -17,6 +17,8 @@ use crate::{
 };
 
 const MINUTE: Duration = Duration::from_secs(60);
+/// Two election timeouts, and the deadline of a client's first try at the endpoint that is gone.
+const ELECTED: Duration = Duration::from_secs(8);
 
 /// Waits until an operator has looked at everything there is: one that has not makes no new cluster.
 pub(crate) async fn operator_has_looked(world: &World) {
@@ -156,7 +158,8 @@ async fn a_member_on_a_node_that_dies_is_replaced_and_when_the_node_returns_noth
         unplugged.restore().await;
         let members = cluster.is_well(3, "3.6.16", LONG).await;
         assert!(members.iter().all(|it| member_of(&it.pod) != member_of(&lost)), "it was replaced");
-        load.stop("leader's node killed").await;
+        let report = load.stop("leader's node killed").await;
+        assert!(report.gap < ELECTED, "nothing could be written for {:?}", report.gap);
         cluster.members_agree().await;
     })
     .await;

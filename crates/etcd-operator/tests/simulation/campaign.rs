@@ -1,9 +1,9 @@
 //! The campaign: every story with every fault at every place, each run compared with the one without faults.
 //!
-//! `make test` plays a few of each, `CAPSTAN_CAMPAIGN=crashes` every crash and every lost answer at every write of the API and of
-//! etcd and every stale revision, `CAPSTAN_CAMPAIGN=full` refusals, silent members and pairs of crashes too.
+//! `make test` plays a few of each, `cargo xtask campaign` every crash and every lost answer at every write of the API and of etcd and every
+//! stale revision, `cargo xtask campaign --extent full` refusals, silent members and pairs of crashes too.
 
-use simulation::{Extent, Injected, Run};
+use simulation::{Injected, Run};
 
 use crate::stories::{
     BACKED_UP, BAD_UPGRADE, DOWNGRADE, LOSSES, RECREATED, REPLACED, ROOM, SCALING, Story, TO_3_7, UPGRADE,
@@ -13,20 +13,8 @@ use crate::stories::{
 const SAMPLE: usize = 3;
 
 pub(crate) fn demand_nothing(story: &Story) {
-    let (name, campaign) = (story.name, story.campaign());
-    let faults = campaign.chosen(SAMPLE).unwrap_or_else(|error| panic!("{error}"));
-    let all = [Extent::Sample, Extent::Whole].map(|extent| campaign.faults(extent).len());
-    println!("{name}: {} of {} crashes and {} faults in all", faults.len(), all[0], all[1]);
-    let mut findings = Vec::new();
-    for fault in &faults {
-        if let Err(finding) = campaign.meet(*fault) {
-            // At once: a whole campaign takes hours.
-            println!("{name}: {finding}");
-            findings.push(fault.to_string());
-        }
-    }
-    let wrong = findings.len();
-    assert!(findings.is_empty(), "{name}: {wrong} of {} runs went wrong: {findings:?}", faults.len());
+    let outcome = story.campaign().outcome("etcd", story.name, SAMPLE);
+    println!("{}", outcome.unwrap_or_else(|differences| panic!("{differences}")));
 }
 
 /// A fault is placed by counting requests: they must be the same ones, at the same times, in every run.

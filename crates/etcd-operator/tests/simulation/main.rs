@@ -28,20 +28,24 @@
 //! | 24 | two operators at the same time | `rivals::two_operators_end_as_one` |
 //! | 25 | the status is wiped, the latch too | `memory::a_wiped_status_is_learnt_again`, `memory::a_cluster_that_is_forgotten_everywhere_is_learnt_from_its_members` |
 //! | 26 | no member is reached | `memory::who_reaches_no_member_does_nothing` |
+//! | 12 | the alarm CORRUPT | `corrupt::` |
 //!
-//! Not yet here, because there is nothing yet that could go wrong: 9, 10 (authentication), 12 (compaction, defragmentation, alarms), 15
+//! Not yet here, because there is nothing yet that could go wrong: 9, 10 (authentication), 12 (compaction, defragmentation, NOSPACE), 15
 //! (lost quorum).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "tests")]
 #![allow(clippy::indexing_slicing, clippy::string_slice, reason = "tests")]
 
 mod backups;
 mod campaign;
+mod corrupt;
 mod crashes;
 mod ends;
 mod joining;
 mod memory;
+mod provided;
 mod restores;
 mod rivals;
+mod speed;
 mod stale;
 mod stories;
 mod surroundings;

@@ -1,6 +1,7 @@
 //! Data from a backup: a cluster that begins with it, one whose data is replaced by it, and what is left of a restore that is given up.
 
 use etcd_types::EtcdRestore;
+use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use simulation::{Run, Scenario};
@@ -43,7 +44,11 @@ fn restored() -> Scenario {
         .scenario("restored")
         .step("create one", |client| create(client, spec(1)))
         .step("ask for a restore, without consent", |client| restore(client, ""))
-        .step("consent", |client| consent(client, "db"))
+        .step("consent as to an earlier cluster", |client| consent(client, "db"))
+        .step("consent", |client| async move {
+            let agreed = agreed(client.clone()).await?;
+            consent(client, &agreed).await
+        })
 }
 
 fn to_a_point() -> Scenario {
@@ -58,8 +63,9 @@ fn given_up() -> Scenario {
         .scenario("given-up")
         .step("create one", |client| create(client, spec(1)))
         .step("ask for a restore from a backup that is not there", |client| async move {
-            let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client, NAMESPACE);
-            let wish = json!({"clusterName": "db", "from": {"backup": "gone"}, "consent": "db"});
+            let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client.clone(), NAMESPACE);
+            let wish =
+                json!({"clusterName": "db", "from": {"backup": "gone"}, "consent": agreed(client).await?});
             api.create(&PostParams::default(), &object("back", wish)).await.map(drop)
         })
         .step("give it up", withdraw)
@@ -71,10 +77,16 @@ fn object(name: &str, spec: Value) -> EtcdRestore {
 }
 
 pub(crate) async fn restore_to(client: kube::Client, revision: Option<i64>) -> kube::Result<()> {
-    let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client, NAMESPACE);
+    let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client.clone(), NAMESPACE);
     let from = json!({"store": store(), "id": "nightly", "revision": revision});
-    let wish = json!({"clusterName": "db", "from": from, "consent": "db"});
+    let wish = json!({"clusterName": "db", "from": from, "consent": agreed(client).await?});
     api.create(&PostParams::default(), &object("back", wish)).await.map(drop)
+}
+
+/// What gives up the present data of the cluster.
+async fn agreed(client: kube::Client) -> kube::Result<String> {
+    let status = clusters(client).get("db").await?.status.unwrap_or_default();
+    Ok(format!("db/{}", status.cluster_id.unwrap_or_default()))
 }
 
 async fn withdraw(client: kube::Client) -> kube::Result<()> {
@@ -199,17 +211,73 @@ fn wherever_the_store_dies_a_restore_can_be_given_up_and_asked_for_again() {
 
 /// The store hangs as soon as the restore says that it is at this step.
 async fn dies(stage: &Stage, client: kube::Client, at: &str) -> kube::Result<()> {
+    is_at(client, at).await?;
+    stage.trouble(URL, Some("hangs"));
+    Ok(())
+}
+
+/// Waits until the restore says that it is at this step.
+async fn is_at(client: kube::Client, at: &str) -> kube::Result<()> {
     let api: kube::Api<EtcdRestore> = kube::Api::namespaced(client, NAMESPACE);
     for _ in 0..100_000 {
         let restore = api.get("back").await?;
         let step = restore.status.and_then(|status| status.step).unwrap_or_default();
         if step == at {
-            stage.trouble(URL, Some("hangs"));
             return Ok(());
         }
         simulation::pass(std::time::Duration::from_millis(1)).await;
     }
     panic!("the restore was never at {at}")
+}
+
+/// The same manifest once more, as GitOps applies it after a prune: its consent was to a cluster that is no more.
+#[test]
+fn the_same_restore_created_again_restores_nothing() {
+    let agreed_to = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+    let again = agreed_to.clone();
+    let run = play(
+        &Stage::default()
+            .scenario("created-again")
+            .step("create one", |client| create(client, spec(1)))
+            .step("restore", move |client| {
+                let agreed_to = agreed_to.clone();
+                async move {
+                    let agreed = agreed(client.clone()).await?;
+                    agreed_to.lock().unwrap().clone_from(&agreed);
+                    restore(client, &agreed).await
+                }
+            })
+            .step("prune", withdraw)
+            .step("create it again", move |client| {
+                let agreed = again.lock().unwrap().clone();
+                async move { restore(client, &agreed).await }
+            }),
+    );
+    healthy(&run);
+    assert_eq!(left(&run, RESTORE, "/status/phase"), "WaitingForConsent");
+    assert_eq!(places(&run, "statefulsets.apps"), ["db-2"], "restored once");
+    assert_eq!(befores(&run).len(), 1);
+}
+
+/// Losing the ConfigMap with the record in the middle of a restore.
+#[test]
+fn a_restore_whose_config_map_is_deleted_goes_on() {
+    for lost_at in ["Fetching", "BackingUp", "Stopping", "Starting", "Growing"] {
+        let run = play(
+            &Stage::default()
+                .scenario("record-lost")
+                .step("create three", |client| create(client, spec(3)))
+                .step("restore, and the ConfigMap is deleted", move |client| async move {
+                    restore_to(client.clone(), None).await?;
+                    is_at(client.clone(), lost_at).await?;
+                    let maps: kube::Api<ConfigMap> = kube::Api::namespaced(client, NAMESPACE);
+                    maps.delete("db-identity", &DeleteParams::default()).await.map(drop)
+                }),
+        );
+        healthy(&run);
+        assert_eq!(left(&run, RESTORE, "/status/phase"), "Completed", "{lost_at}");
+        assert_eq!(run.etcd.len(), 2, "{lost_at}: the cluster before, and the restored one: {:?}", run.etcd);
+    }
 }
 
 /// The Service leads to nobody until everything is written again.

@@ -28,7 +28,7 @@ pub(crate) static GIVEN: Story = Story::new("given", given);
 pub(crate) static ROOM: Story = Story::new("room", room);
 pub(crate) static BACKED_UP: Story = Story::new("backed-up", backed_up);
 
-pub(crate) static ALL: [&Story; 16] = [
+pub(crate) static ALL: [&Story; 17] = [
     &SCALING,
     &LOSSES,
     &UPGRADE,
@@ -39,6 +39,7 @@ pub(crate) static ALL: [&Story; 16] = [
     &REPLACED,
     &GIVEN,
     &BACKED_UP,
+    &crate::corrupt::CORRUPT,
     &crate::restores::RECOVERED,
     &crate::restores::RESTORED,
     &crate::restores::TO_A_POINT,

@@ -31,7 +31,7 @@ const MONITOR: &str = "podmonitors.monitoring.coreos.com default/db";
 const OF_CLUSTER: &str = "etcd.capstan.dev/cluster=db";
 
 /// A condition of the cluster, as it is now.
-async fn condition(client: &kube::Client, kind: &str) -> kube::Result<(String, String)> {
+pub(crate) async fn condition(client: &kube::Client, kind: &str) -> kube::Result<(String, String)> {
     let status = clusters(client.clone()).get(NAME).await?.status.unwrap_or_default();
     let found = status.conditions.into_iter().flatten().find(|condition| condition.type_ == kind);
     Ok(found.map(|condition| (condition.status, condition.message)).unwrap_or_default())

@@ -106,6 +106,8 @@ pub(super) fn kubelet_argv(lab: &Lab, node: &Node) -> Vec<String> {
         format!("--config={}", lab.node_directory(node).join("kubelet.yaml").display()),
         format!("--kubeconfig={}", lab.pki().kubeconfig(&node.name).display()),
         format!("--hostname-override={}", node.name),
+        // The override would be the label's value, too; --node-labels replaces it, also when the kubelet restores its labels.
+        format!("--node-labels=kubernetes.io/hostname={}", node.hostname()),
         format!("--node-ip={}", node.ip),
     ]
 }

@@ -11,6 +11,7 @@ const CLASSES: [(&str, &str); 3] = [("standard", "node1"), ("local", "node2"), (
 
 pub(crate) fn checks(lab: &Lab) -> Check {
     timed("restricted pods on three nodes with a volume of each class", || pods(lab))?;
+    timed("the hostname label of a node is not its name", || hostnames(lab))?;
     timed("a pod that is not restricted is refused", || {
         let run_bad = ["-n", "work", "run", "bad", "--image=lab.local/busybox:1"];
         let said = refused(lab.kubectl().args(run_bad))?;
@@ -47,6 +48,13 @@ pub(crate) fn checks(lab: &Lab) -> Check {
     timed("an image is loaded on every node", || load(lab))
 }
 
+fn hostnames(lab: &Lab) -> Check {
+    let path = r"jsonpath={range .items[*]}{.metadata.name}={.metadata.labels.kubernetes\.io/hostname} {end}";
+    let labels = run(lab.kubectl().args(["get", "nodes", "-o", path]))?;
+    let expected = ["node1", "node2", "node3"].map(|node| format!("{node}={node}.lab.internal"));
+    ensure(labels.split_whitespace().eq(expected.iter().map(String::as_str)), labels)
+}
+
 fn pods(lab: &Lab) -> Check {
     let mut manifest = String::from(
         "{apiVersion: v1, kind: Namespace, metadata: {name: work, labels: {pod-security.kubernetes.io/enforce: restricted}}}\n---\n\
@@ -57,7 +65,7 @@ fn pods(lab: &Lab) -> Check {
         manifest += &format!(
             "---\n{{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {{name: {class}, namespace: work}}, spec: {{storageClassName: {class}, accessModes: [ReadWriteOnce], resources: {{requests: {{storage: 16Mi}}}}}}}}\n"
         );
-        manifest += &pod(class, node);
+        manifest += &pod(class, &lab.hostname(node)?);
     }
     apply(lab, &manifest)?;
     let ready = ["-n", "work", "wait", "pod", "-l", "app=work", "--for=condition=Ready", "--timeout=90s"];
@@ -67,7 +75,7 @@ fn pods(lab: &Lab) -> Check {
     ensure(nodes.split_whitespace().collect::<BTreeSet<_>>().len() == 3, format!("on {nodes}"))
 }
 
-fn pod(class: &str, node: &str) -> String {
+fn pod(class: &str, hostname: &str) -> String {
     format!(
         r#"---
 apiVersion: v1
@@ -75,7 +83,7 @@ kind: Pod
 metadata: {{name: {class}, namespace: work, labels: {{app: work}}}}
 spec:
   terminationGracePeriodSeconds: 0
-  nodeSelector: {{kubernetes.io/hostname: {node}}}
+  nodeSelector: {{kubernetes.io/hostname: {hostname}}}
   securityContext: {{runAsNonRoot: true, runAsUser: 1000, fsGroup: 1000, seccompProfile: {{type: RuntimeDefault}}}}
   volumes: [{{name: data, persistentVolumeClaim: {{claimName: {class}}}}}]
   containers:
@@ -104,7 +112,7 @@ pub(crate) fn service_answers(lab: &Lab) -> Check {
 
 fn moves(lab: &Lab) -> Check {
     run(lab.kubectl().args(["-n", "work", "delete", "pod", "standard"]))?;
-    apply(lab, &pod("standard", "node2"))?;
+    apply(lab, &pod("standard", &lab.hostname("node2")?))?;
     run(lab.kubectl().args([
         "-n",
         "work",

@@ -16,11 +16,11 @@ const DROPPED: &[(&str, &str)] = &[
 #[test]
 fn known_faults_of_upstream_are_mended() {
     let Some(data) = conformance::data(env!("CARGO_MANIFEST_DIR")) else {
-        println!("SKIPPED: no conformance data");
+        skipped::because(conformance::NO_DATA);
         return;
     };
     let Ok(text) = std::fs::read_to_string(data.join("prometheus/upstream-defects.jsonl")) else {
-        println!("SKIPPED: no list of upstream's faults");
+        skipped::because("the conformance data has no prometheus/upstream-defects.jsonl");
         return;
     };
     let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -39,7 +39,7 @@ const HOSTILE: &[&str] = &[
 #[test]
 fn hostile_text_changes_only_its_own_leaf() {
     let Some(data) = conformance::data(env!("CARGO_MANIFEST_DIR")) else {
-        println!("SKIPPED: no conformance data");
+        skipped::because(conformance::NO_DATA);
         return;
     };
     let mut fields = 0;

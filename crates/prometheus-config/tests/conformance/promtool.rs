@@ -52,7 +52,7 @@ fn promtool_takes_every_field_of_every_kind() {
 #[test]
 fn promtool_takes_the_answers_to_recorded_cases() {
     let Some(data) = conformance::data(env!("CARGO_MANIFEST_DIR")) else {
-        println!("SKIPPED: no conformance data");
+        skipped::because(conformance::NO_DATA);
         return;
     };
     let mut cases = conformance::read(&data.join("prometheus")).unwrap();
@@ -152,9 +152,8 @@ const AGENT: &str = "(agent) ";
 fn run(made_for: impl Fn(&str) -> Texts) {
     let tools = tools("CAPSTAN_PROMTOOL");
     if tools.is_empty() {
-        println!(
-            "SKIPPED, NOTHING WAS TESTED: CAPSTAN_PROMTOOL names no program, such as 3.15.0=/path/promtool"
-        );
+        skipped::because("CAPSTAN_PROMTOOL names no program, such as 3.15.0=/path/promtool");
+        return;
     }
     let mut wrong = Vec::new();
     for tool in tools {

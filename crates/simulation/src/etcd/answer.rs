@@ -1,7 +1,8 @@
 //! What a member answers: etcd's rules for each call.
 
 use etcd_api::{
-    Added, Alarm, Consistency, EtcdError, HashKv, Member, MemberId, Membership, Refusal, Role, Status,
+    Added, Alarm, AlarmKind, Consistency, EtcdError, HashKv, Member, MemberId, Membership, Refusal, Role,
+    Status,
 };
 use tokio::time::Instant;
 
@@ -102,7 +103,10 @@ impl Model {
         let mut errors: Vec<String> =
             leader.is_none().then(|| Refusal::NoLeader.words().to_owned()).into_iter().collect();
         errors.extend(
-            cluster.alarms.iter().map(|alarm| format!("memberID:{} alarm:{:?}", alarm.member.0, alarm.kind)),
+            cluster
+                .alarms
+                .iter()
+                .map(|alarm| format!("memberID:{} alarm:{}", alarm.member.0, word(alarm.kind))),
         );
         Ok(Status {
             cluster: cluster.id,
@@ -257,7 +261,8 @@ impl Model {
         if revision < cluster.compacted {
             return Err(No::Refused(Refusal::Compacted));
         }
-        let [.., a, b, c, d] = fnv(&format!("{} {revision}", process.founding)).to_be_bytes();
+        let [.., a, b, c, d] =
+            fnv(&format!("{} {revision} {}", process.founding, cluster.data(process.member))).to_be_bytes();
         let hash_revision = process.settings.version.is_at_least(3, 6).then_some(revision);
         Ok(HashKv {
             hash: u32::from_be_bytes([a, b, c, d]),
@@ -296,6 +301,9 @@ impl Model {
 
     pub(super) fn compact(&mut self, url: &str, revision: i64) -> Answer<()> {
         let cluster = self.agreed(url)?;
+        if cluster.is_corrupt() {
+            return Err(No::Refused(Refusal::Corrupt));
+        }
         if revision > cluster.revision {
             return Err(No::Refused(Refusal::FutureRevision));
         }
@@ -311,13 +319,21 @@ impl Model {
         let cluster = self.agreed(url)?;
         if let Some(alarm) = cluster.alarms.first() {
             return Err(No::Refused(match alarm.kind {
-                etcd_api::AlarmKind::NoSpace => Refusal::NoSpace,
-                etcd_api::AlarmKind::Corrupt => Refusal::Corrupt,
+                AlarmKind::NoSpace => Refusal::NoSpace,
+                AlarmKind::Corrupt => Refusal::Corrupt,
             }));
         }
         cluster.revision += 1;
         cluster.index += 1;
         Ok(cluster.revision)
+    }
+}
+
+/// As `Status` writes it.
+fn word(kind: AlarmKind) -> &'static str {
+    match kind {
+        AlarmKind::NoSpace => "NOSPACE",
+        AlarmKind::Corrupt => "CORRUPT",
     }
 }
 

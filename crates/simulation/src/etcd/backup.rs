@@ -148,7 +148,7 @@ fn after(words: &[String], flag: &str) -> Option<String> {
 fn manifest(words: &[String], cluster: &str) -> Value {
     json!({
         "id": after(words, "--id").unwrap_or_else(|| "nightly".to_owned()), "etcdVersion": "3.6.16",
-        "cluster": {"id": cluster, "uid": after(words, "--cluster-uid").unwrap_or_default()},
+        "cluster": {"id": cluster, "uid": after(words, "--cluster-uid").unwrap_or_default(), "member": "db-1"},
         "revision": {"atLeast": 7, "atMost": 7}, "database": {"bytes": 20480, "sha256": "00"}, "stored": {"bytes": 4096},
     })
 }

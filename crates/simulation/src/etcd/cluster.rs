@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_api::{Alarm, ClusterId, Member, MemberId, Refusal, Role};
+use etcd_api::{Alarm, AlarmKind, ClusterId, Member, MemberId, Refusal, Role};
 use tokio::time::Instant;
 
 use super::settings::{Settings, Version};
@@ -43,8 +43,12 @@ pub(super) struct Cluster {
     pub(super) downgrade: Option<Version>,
     /// All members' versions call for another cluster version since then.
     pub(super) version_due: Option<Instant>,
+    /// The term whose leader compares versions, and when it was elected.
+    pub(super) elected: Option<(u64, Instant)>,
     pub(super) alarms: BTreeSet<Alarm>,
     pub(super) sizes: BTreeMap<MemberId, Size>,
+    /// Members whose keys and values are not what was written, and what they are instead.
+    pub(super) damaged: BTreeMap<MemberId, u64>,
 }
 
 pub(super) fn quorum(voters: usize) -> usize {
@@ -89,8 +93,10 @@ impl Cluster {
             version: None,
             downgrade: None,
             version_due: None,
+            elected: None,
             alarms: BTreeSet::new(),
             sizes: BTreeMap::new(),
+            damaged: BTreeMap::new(),
         }
     }
 
@@ -105,6 +111,15 @@ impl Cluster {
 
     pub(super) fn size(&self, member: MemberId) -> Size {
         self.sizes.get(&member).copied().unwrap_or(FRESH)
+    }
+
+    /// What a member's keys and values are: 0 is what was written.
+    pub(super) fn data(&self, member: MemberId) -> u64 {
+        self.damaged.get(&member).copied().unwrap_or_default()
+    }
+
+    pub(super) fn is_corrupt(&self) -> bool {
+        self.alarms.iter().any(|alarm| alarm.kind == AlarmKind::Corrupt)
     }
 
     /// Would enough voters have started if there was one more?
@@ -148,6 +163,7 @@ impl Cluster {
         self.members.remove(&member).ok_or(Refusal::MemberNotFound)?;
         self.removed.insert(member);
         self.sizes.remove(&member);
+        self.damaged.remove(&member);
         self.index += 1;
         Ok(())
     }

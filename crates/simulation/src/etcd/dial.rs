@@ -75,6 +75,8 @@ impl Line {
 impl Dial for Line {
     async fn dial(&self, url: &str, tls: Option<&Tls>, deadline: Duration) -> Result<Arc<dyn Endpoint>> {
         let asked = self.ask(deadline, |model, _| Ok(model.reached(url)?.settings.serves_tls)).await;
+        let server = self.etcd.state().server.clone();
+        let credentials = self.etcd.change(|model, _| model.credentials.get(url).cloned());
         match (asked, tls.is_some()) {
             (Err(EtcdError::Deadline(_)), _) => {
                 return Err(EtcdError::Unreachable(format!("no connection within {deadline:?}")));
@@ -85,6 +87,9 @@ impl Dial for Line {
                 return Err(EtcdError::Tls("received corrupt message of type InvalidContentType".into()));
             }
             (Ok(_), _) => {}
+        }
+        if let (Some(credentials), Some(tls), Some(server)) = (credentials, tls, server) {
+            credentials.accept(tls, &server).map_err(EtcdError::Tls)?;
         }
         Ok(Arc::new(Simulated { line: self.clone(), url: url.to_owned(), deadline }))
     }
@@ -163,7 +168,12 @@ impl Endpoint for Simulated {
     }
 
     async fn hash_kv(&self, revision: i64) -> Result<HashKv> {
-        self.call(Call::HashKv(revision), |model, _| model.hash_kv(&self.url, revision)).await
+        self.hash_kv_within(revision, self.deadline).await
+    }
+
+    async fn hash_kv_within(&self, revision: i64, deadline: Duration) -> Result<HashKv> {
+        let patient = Self { deadline, ..self.clone() };
+        patient.call(Call::HashKv(revision), |model, _| model.hash_kv(&self.url, revision)).await
     }
 
     async fn downgrade(&self, what: Downgrade<'_>) -> Result<String> {

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::{
     cluster::{Cluster, Founding, quorum},
     settings::{Settings, Version},
+    tls::Credentials,
 };
 
 /// From a lost leader to the next one.
@@ -21,7 +22,7 @@ const ELECTION: Duration = Duration::from_secs(1);
 /// Until a member that was away has what the others have; and a new one, which has nothing.
 const CATCH_UP: Duration = Duration::from_secs(1);
 const FIRST_CATCH_UP: Duration = Duration::from_secs(3);
-/// How often the leader looks at all versions.
+/// How often the leader compares the cluster version with the members' versions, from its election on.
 const MONITOR: Duration = Duration::from_secs(4);
 /// A connection counts for a change of members when it is that old.
 pub(super) const HEALTH_INTERVAL: Duration = Duration::from_secs(5);
@@ -110,6 +111,10 @@ pub(super) struct Model {
     /// Some process became ready or unready, ended, or may be started again.
     pub(super) pods_moved: bool,
     pub(super) troubles: BTreeMap<String, Trouble>,
+    /// How processes prove who they are, by client URL.
+    pub(super) credentials: BTreeMap<String, Credentials>,
+    /// Processes that the other members rejected when they started, and so for as long as they run.
+    pub(super) rejected: BTreeSet<String>,
     /// How pods' processes ended, by UID.
     pub(super) ended: BTreeMap<String, Ended>,
     /// How far the logs of members were that do not run.
@@ -144,6 +149,7 @@ impl Model {
     /// Whether the other members reach it.
     pub(super) fn reaches_peers(&self, process: &Process) -> bool {
         matches!(self.trouble(process.url()), None | Some(Trouble::CutFromClients))
+            && !self.rejected.contains(process.url())
     }
 
     /// The processes of a cluster.
@@ -202,13 +208,11 @@ impl Model {
     pub(super) fn is_ready(&self, process: &Process) -> bool {
         let role =
             self.clusters.get(&process.founding).and_then(|c| c.members.get(&process.member)).map(|m| m.role);
-        let corrupt =
-            |cluster: &Cluster| cluster.alarms.iter().any(|alarm| alarm.kind == etcd_api::AlarmKind::Corrupt);
         role == Some(Role::Voter)
             && self.leader_of(process).is_some()
             && process.log == Log::Current
             && self.trouble(process.url()) != Some(Trouble::Paused)
-            && !self.clusters.get(&process.founding).is_some_and(corrupt)
+            && !self.clusters.get(&process.founding).is_some_and(Cluster::is_corrupt)
     }
 
     /// How much of the log a process has applied.
@@ -405,13 +409,18 @@ impl Model {
     fn agree_on_version(&mut self, founding: Founding, wakes: &mut Wakes) {
         let wanted = self.wanted_version(founding);
         let Some(cluster) = self.clusters.get_mut(&founding) else { return };
+        let elected = match cluster.elected {
+            Some((term, at)) if term == cluster.term => at,
+            _ => wakes.now,
+        };
+        cluster.elected = cluster.leader.map(|_| (cluster.term, elected));
         let Some((wanted, done)) = wanted.filter(|(wanted, done)| cluster.version != Some(*wanted) || *done)
         else {
             cluster.version_due = None;
             return;
         };
         let since = *cluster.version_due.get_or_insert(wakes.now);
-        if cluster.version.is_none() || wakes.is_past(since + MONITOR) {
+        if cluster.version.is_none() || wakes.is_past(next_comparison(elected, since)) {
             cluster.version = Some(wanted);
             cluster.version_due = None;
             self.moved = true;
@@ -436,6 +445,13 @@ impl Model {
             (None, _) => Some((lowest, false)),
         }
     }
+}
+
+/// The first time at or after `since` at which a leader compares versions: when it is elected, and every [`MONITOR`] from then on.
+fn next_comparison(elected: Instant, since: Instant) -> Instant {
+    let passed = since.saturating_duration_since(elected).as_millis();
+    let periods = passed.div_ceil(MONITOR.as_millis());
+    elected + MONITOR * u32::try_from(periods).unwrap_or(u32::MAX)
 }
 
 /// When to look again.

@@ -3,7 +3,13 @@
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 
-use super::{Etcd, model::Exit, settings::Settings, start::IDENTITY};
+use super::{
+    Etcd,
+    model::{Exit, Process},
+    settings::Settings,
+    start::IDENTITY,
+    tls::Credentials,
+};
 use crate::workloads::{Behaviour, Outcome, Volumes, claims};
 
 /// What the kubelet says of a process that does not answer.
@@ -51,9 +57,24 @@ impl Etcd {
 
     fn start_etcd(&self, pod: &Pod, uid: &str, settings: Settings, volumes: &Volumes) -> Outcome {
         let (namespace, claim) = disk(pod);
+        let server = self.state().server.clone();
+        let credentials = server.as_ref().and_then(|server| Credentials::of(pod, server));
+        let url = settings.client_urls.first().cloned().unwrap_or_default();
         let started = self.change(|model, now| {
             if let Some(ended) = model.ended.get(uid).filter(|ended| now < ended.again) {
                 return Err(ended.exit.clone());
+            }
+            model.rejected.remove(&url);
+            model.credentials.remove(&url);
+            if let (Some(server), Some(own)) = (&server, credentials.clone()) {
+                let of_cluster =
+                    |process: &&Process| process.settings.token == settings.token && process.url() != url;
+                let peers = model.processes.values().filter(of_cluster);
+                let mut peers = peers.filter_map(|process| model.credentials.get(process.url()));
+                if peers.any(|peer| !own.accept_peer(peer, server)) {
+                    model.rejected.insert(url.clone());
+                }
+                model.credentials.insert(url.clone(), own);
             }
             let identity = volumes.read(&namespace, &claim).remove(IDENTITY);
             model.start(uid, settings, identity.as_deref(), now).map_err(|exit| model.exited(uid, exit, now))

@@ -71,6 +71,8 @@ pub(super) struct Settings {
     pub(super) quota: i64,
     pub(super) serves_tls: bool,
     pub(super) strict: bool,
+    /// Whether it compares its data with the others' before it serves.
+    pub(super) checks_data: bool,
     arguments: Vec<String>,
 }
 
@@ -109,6 +111,8 @@ impl Settings {
                 .filter(|bytes| *bytes > 0)
                 .unwrap_or(DEFAULT_QUOTA),
             serves_tls: flag("cert-file").is_some(),
+            checks_data: flag("experimental-initial-corrupt-check").as_deref() == Some("true")
+                || flag("feature-gates").is_some_and(|gates| gates.contains("InitialCorruptCheck=true")),
             strict: flag("strict-reconfig-check").as_deref() != Some("false"),
             arguments,
         })

@@ -71,7 +71,7 @@ impl Model {
         // Only one process can listen there: the one before is dead, whether somebody told us or not.
         self.end(&url, false);
         let identity = match (disk, settings.initial_state) {
-            (Some(disk), _) => self.resume(disk)?,
+            (Some(disk), _) => self.compared(self.resume(disk)?, &settings)?,
             (None, InitialState::New) => self.found(&settings)?,
             (None, InitialState::Existing) => self.join(&settings)?,
         };
@@ -79,6 +79,10 @@ impl Model {
             self.clusters.get_mut(&identity.founding).ok_or_else(|| fatal("wal: file not found"))?;
         fits(cluster, settings.version, disk.is_some())?;
         cluster.joined.insert(identity.member);
+        // A new member gets its data from the leader, as it is.
+        if let Some(data) = cluster.leader.map(|leader| cluster.data(leader)).filter(|_| disk.is_none()) {
+            cluster.damaged.insert(identity.member, data);
+        }
         let place = (identity.founding, identity.member);
         let founds = disk.is_none() && settings.initial_state == InitialState::New;
         // Founders begin with the same log.
@@ -96,6 +100,21 @@ impl Model {
         let known =
             self.clusters.get(&identity.founding).is_some_and(|cluster| cluster.id == identity.cluster);
         known.then_some(identity).ok_or_else(|| fatal("walpb: crc mismatch"))
+    }
+
+    /// A member that differs from one that runs does not start, whichever of the two is wrong.
+    fn compared(&self, identity: Identity, settings: &Settings) -> Result<Identity, Exit> {
+        let Some(cluster) = self.clusters.get(&identity.founding) else { return Ok(identity) };
+        let other = |process: &&Process| {
+            process.founding == identity.founding
+                && process.member != identity.member
+                && self.reaches_peers(process)
+                && cluster.data(process.member) != cluster.data(identity.member)
+        };
+        match settings.checks_data && self.processes.values().any(|process| other(&process)) {
+            true => Err(fatal(&format!("{} found data inconsistency with peers", identity.member))),
+            false => Ok(identity),
+        }
     }
 
     /// The first founder makes the cluster, the others find it made. Who has founded already, as others know, may not do it again.

@@ -1,6 +1,7 @@
 //! The model's rules, asked as an operator asks them: through pods, volumes and endpoints.
 
 mod campaign;
+mod corrupt;
 mod faults;
 mod members;
 mod start;

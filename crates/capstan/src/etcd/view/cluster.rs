@@ -185,22 +185,32 @@ mod tests {
         check(
             &samples::upgrading(),
             expect![[r#"
-            EtcdCluster shop/db  Upgrading  etcd 3.6.16 → 3.7.3, 2 of 3 members serve
-            ├─ 1 of 3 members run 3.7.3
-            ├─ not well
-            │  ├─ AllMembersHealthy=False db-2 does not serve: its pod is not ready yet (MembersDown, 9 s)
-            │  └─ QuorumSafe=False with one member less, nothing could be written (NoSpare, 9 s)
-            ├─ Upgrade 3.7.3: restart db-2 for 42 s, of which 9 s in this step
-            │  ├─ ██████░░░░░░░░░░░░░░ 1 of 3
-            │  └─ db-1 leads, and is last
-            ├─ members
-            │  ├─ ★ db-1  leader    3.6.16*  serves for 60 min  25.0 MiB, 11.4 MiB in use  node1
-            │  ├─ ○ db-2  voter     3.6.16*  down for 9 s       25.0 MiB, 11.4 MiB in use  node2  its pod is not ready yet
-            │  ├─ ● db-3  follower  3.7.3    serves for 60 min  25.0 MiB, 11.4 MiB in use  node3
-            │  └─ * not yet as the spec asks for: another version, or other settings
-            └─ connect to https://db-client.shop.svc:2379 with ca.crt, tls.crt and tls.key of Secret shop/db-client-tls
-        "#]],
+                EtcdCluster shop/db  Upgrading  etcd 3.6.16 → 3.7.3, 2 of 3 members serve
+                ├─ db-1 waits: db-3 does not serve yet
+                ├─ not well
+                │  ├─ AllMembersHealthy=False 2 of 3 members serve etcd 3.6.16; db-3 has no pod yet (MembersDown, 9 s)
+                │  └─ QuorumSafe=False 2 of 3 voters serve, 2 are needed (NoSpare, 9 s)
+                ├─ not yet
+                │  └─ UpToDate=False members without the version and settings of the spec: db-1 (Outdated, 9 s)
+                ├─ Upgrade 3.7.3: Restarting db-1 for 42 s, of which 9 s in this step
+                │  └─ ██████░░░░░░░░░░░░░░ 1 of 3
+                ├─ members
+                │  ├─ ★ db-1  leader    3.6.16*  serves for 60 min  25.0 MiB, 11.4 MiB in use  node1
+                │  ├─ ● db-2  follower  3.7.3    serves for 30 s    25.0 MiB, 11.4 MiB in use  node2
+                │  ├─ ○ db-3  voter     3.6.16   down for 9 s       25.0 MiB, 11.4 MiB in use  node3  has no pod yet
+                │  └─ * not yet as the spec asks for: another version, or other settings
+                └─ connect to https://db-client.shop.svc:2379 with ca.crt, tls.crt and tls.key of Secret shop/db-client-tls
+            "#]],
         );
+    }
+
+    #[test]
+    fn the_documentation_shows_what_is_printed() {
+        let docs = include_str!("../../../../../docs/etcd.md");
+        let shown = docs.split("```text\n").find(|block| block.starts_with("EtcdCluster "));
+        let shown = shown.and_then(|block| block.split("```").next()).expect("a sample in docs/etcd.md");
+        let lines = cluster(&samples::upgrading(), samples::now(), Paint { colours: false });
+        assert_eq!(shown, format!("{}\n", lines.join("\n")), "put this into docs/etcd.md");
     }
 
     #[test]
@@ -238,7 +248,7 @@ mod tests {
         expect![[r#"
             NAMESPACE  NAME  PHASE      VERSION         SERVING  LEADER  AGE   MESSAGE
             shop       db    Healthy    3.6.16          3/3      db-1    27 h  3 members serve
-            shop       db    Upgrading  3.6.16 → 3.7.3  2/3      db-1    27 h  1 of 3 members run 3.7.3
+            shop       db    Upgrading  3.6.16 → 3.7.3  2/3      db-1    27 h  db-1 waits: db-3 does not serve yet
             shop       db    New        -               0/3      -       27 h
         "#]]
         .assert_eq(&format!("{}\n", lines.join("\n")));
@@ -246,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_line_for_logs_has_what_changes_and_no_times() {
-        expect!["shop/db Upgrading, 2 of 3 serve, Upgrade 3.7.3: restart db-2: 1 of 3 members run 3.7.3"]
+        expect!["shop/db Upgrading, 2 of 3 serve, Upgrade 3.7.3: Restarting db-1: db-1 waits: db-3 does not serve yet"]
             .assert_eq(&line(&samples::upgrading()));
         let told = line(&samples::untouched());
         assert!(

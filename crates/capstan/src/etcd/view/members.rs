@@ -121,8 +121,8 @@ mod tests {
         expect![[r#"
             MEMBER  ID               ROLE      VERSION  HEALTH             DB        IN USE    NODE   REASON
             db-1    8e9e05c52164691  leader    3.6.16*  serves for 60 min  25.0 MiB  11.4 MiB  node1
-            db-2    8e9e05c52164692  voter     3.6.16*  down for 9 s       25.0 MiB  11.4 MiB  node2  its pod is not ready yet
-            db-3    8e9e05c52164693  follower  3.7.3    serves for 60 min  25.0 MiB  11.4 MiB  node3
+            db-2    8e9e05c52164692  follower  3.7.3    serves for 30 s    25.0 MiB  11.4 MiB  node2
+            db-3    8e9e05c52164693  voter     3.6.16   down for 9 s       25.0 MiB  11.4 MiB  node3  has no pod yet
             * not yet as the spec asks for: another version, or other settings
         "#]].assert_eq(&format!("{}\n", lines.join("\n")));
         let settled = samples::healthy().status.unwrap().members.unwrap();
@@ -136,8 +136,8 @@ mod tests {
         let lines: Vec<String> = members.iter().map(member_line).collect();
         expect![[r#"
             db-1 leader, 3.6.16*, serves
-            db-2 voter, 3.6.16*, down: its pod is not ready yet
-            db-3 follower, 3.7.3, serves"#]]
+            db-2 follower, 3.7.3, serves
+            db-3 voter, 3.6.16, down: has no pod yet"#]]
         .assert_eq(&lines.join("\n"));
     }
 }

@@ -25,6 +25,7 @@ pub(super) fn of(cluster: &EtcdCluster, operation: &Operation) -> Option<(usize,
         | OperationKind::Restore
         | OperationKind::Restart
         | OperationKind::Replace
+        | OperationKind::Disarm
         | OperationKind::MoveLeader
         | OperationKind::CleanUp => None,
     }

@@ -91,13 +91,14 @@ pub(in crate::etcd) fn refused() -> EtcdCluster {
     cluster
 }
 
-/// One member of three has the new version, the second is on its way.
+/// One member of three has the new version, the second restarts. The words are those of etcd-core (src/stories/versions.rs).
 pub(in crate::etcd) fn upgrading() -> EtcdCluster {
     let mut cluster = healthy();
     cluster.spec.version = "3.7.3".into();
     let status = cluster.status.get_or_insert_default();
     status.phase = Some(Phase::Upgrading);
-    status.message = Some("1 of 3 members run 3.7.3".into());
+    let waits = "db-1 waits: db-3 does not serve yet";
+    status.message = Some(waits.into());
     status.ready_members = Some(2);
     status.version = Some(VersionStatus {
         current: Some("3.6.16".into()),
@@ -107,22 +108,22 @@ pub(in crate::etcd) fn upgrading() -> EtcdCluster {
     let outdated = |member: MemberStatus| MemberStatus { updated: false, ..member };
     status.members = Some(vec![
         outdated(member("db-1", Role::Leader, "3.6.16", "node1")),
+        MemberStatus { since: before(30), ..member("db-2", Role::Follower, "3.7.3", "node2") },
         MemberStatus {
             healthy: false,
             since: before(9),
-            reason: Some("its pod is not ready yet".into()),
-            ..outdated(member("db-2", Role::Voter, "3.6.16", "node2"))
+            reason: Some("has no pod yet".into()),
+            ..member("db-3", Role::Voter, "3.6.16", "node3")
         },
-        member("db-3", Role::Follower, "3.7.3", "node3"),
     ]);
     status.operation = Some(Operation {
         kind: OperationKind::Upgrade,
         target: "3.7.3".into(),
-        step: "restart".into(),
-        member: Some("db-2".into()),
+        step: "Restarting".into(),
+        member: Some("db-1".into()),
         started_at: before(42),
         step_started_at: before(9),
-        message: Some("db-1 leads, and is last".into()),
+        message: Some(waits.into()),
     });
     status.conditions = Some(vec![
         condition("Available", "True", "Serving", "a linearizable read succeeded"),
@@ -130,10 +131,16 @@ pub(in crate::etcd) fn upgrading() -> EtcdCluster {
             "AllMembersHealthy",
             "False",
             "MembersDown",
-            "db-2 does not serve: its pod is not ready yet",
+            "2 of 3 members serve etcd 3.6.16; db-3 has no pod yet",
         ),
-        condition("Progressing", "True", "Operating", "an upgrade"),
-        condition("QuorumSafe", "False", "NoSpare", "with one member less, nothing could be written"),
+        condition("Progressing", "True", "Operating", waits),
+        condition(
+            "UpToDate",
+            "False",
+            "Outdated",
+            "members without the version and settings of the spec: db-1",
+        ),
+        condition("QuorumSafe", "False", "NoSpare", "2 of 3 voters serve, 2 are needed"),
     ]);
     cluster
 }

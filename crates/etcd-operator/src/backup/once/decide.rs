@@ -51,6 +51,13 @@ pub(super) fn is_over(backup: &EtcdBackup) -> bool {
     matches!(phase, Some(BackupPhase::Completed | BackupPhase::Failed))
 }
 
+/// Whether what is stored goes with the object, which is being deleted.
+pub(super) fn removes(backup: &EtcdBackup) -> bool {
+    backup.metadata.deletion_timestamp.is_some()
+        && backup.spec.deletion_policy == BackupDeletionPolicy::Delete
+        && backup.finalizers().iter().any(|name| name == names::FINALIZER)
+}
+
 pub(super) fn decide(world: &World, now: Timestamp) -> Plan {
     let case = Case { world, now };
     if world.is_going() {
@@ -199,10 +206,17 @@ impl Case<'_> {
                 Some(taken) => {
                     let mut plan =
                         self.plan(BackupPhase::Completed, Why::Stored, "stored, read back and found whole");
+                    let warning = taken.warning();
                     taken.into_status(&mut plan.status);
                     let done = kit::run::completed(job).unwrap_or(self.now);
                     plan.status.completed_at = Some(Time(done));
-                    if self.backup().spec.verify_by_restore { self.verified(plan) } else { plan }
+                    if self.backup().spec.verify_by_restore {
+                        plan = self.verified(plan);
+                    }
+                    if let (Some(warning), Some(message)) = (warning, &mut plan.status.message) {
+                        message.push_str(&format!("; {warning}"));
+                    }
+                    plan
                 }
                 // The pods' cache may be behind that of Jobs.
                 None if pods
@@ -264,7 +278,8 @@ impl Case<'_> {
                 );
             };
             let who = For::of(self.backup(), names::BACKUP, &self.backup().spec.cluster_name);
-            let is = build::Stored { id: stored.status.id.as_deref().unwrap_or_default(), etcd_version };
+            let id = stored.status.id.as_deref().unwrap_or_default();
+            let is = build::Stored { id, etcd_version, bytes: stored.status.bytes };
             let store = &self.backup().spec.store;
             let job = build::verify(&who, name, store, &source, &is, &self.world.image, deadline);
             let mut plan = waits("it is stored, and is being restored and compared");
@@ -325,8 +340,12 @@ impl Case<'_> {
         let Some(job) = world.job(Work::Remove) else {
             let account = world.cluster.as_ref().filter(|_| world.account.is_some());
             let account = account.map_or_else(|| "default".to_owned(), |it| names::account(&it.name_any()));
+            // Also without its Secrets: whether the namespace is being deleted, and takes no Job, is only known then.
             plan.tasks.push(Task::Run(Box::new(build::remove(self.backup(), &world.image, account))));
-            plan.status.message = Some("what it has stored is being removed".to_owned());
+            match world.missing.is_empty() {
+                true => plan.status.message = Some("what it has stored is being removed".to_owned()),
+                false => Self::not_removed(&mut plan, &self.all_missing(), ""),
+            }
             return plan;
         };
         if !names::is_for(&**job, &world.uid(), Work::Remove) {
@@ -334,7 +353,16 @@ impl Case<'_> {
             return plan;
         }
         match kit::run(job, &world.pods()) {
-            Run::Running(_) => plan.status.message = Some("what it has stored is being removed".to_owned()),
+            // Kubernetes mounts a Secret as soon as it is there.
+            Run::Running(_) if !world.missing.is_empty() => {
+                Self::not_removed(&mut plan, &self.all_missing(), "");
+            }
+            Run::Running(_) => {
+                let waits = kit::run::waits(&job.name_any(), world.pods());
+                let waits = waits.map(|waits| format!("; the pod of the Job waits: {waits}"));
+                let waits = waits.unwrap_or_default();
+                plan.status.message = Some(format!("what it has stored is being removed{waits}"));
+            }
             Run::Succeeded(_) => plan.tasks.push(Task::LetGo),
             Run::Failed { message, .. } => {
                 let ago = failed_at(job).map_or(RETRY, |at| self.now.duration_since(at));
@@ -342,13 +370,26 @@ impl Case<'_> {
                     Ok(rest) if !rest.is_zero() => plan.wake = Some((rest, "another attempt to remove it")),
                     _ => plan.tasks.push(Task::Stop(job.clone())),
                 }
-                plan.why = Why::NotRemoved;
-                plan.status.message = Some(format!(
-                    "what it has stored could not be removed: {}. It is tried again every 5 minutes; set spec.deletionPolicy to Retain to let the object go without that",
-                    ended::sentence(&message),
-                ));
+                Self::not_removed(
+                    &mut plan,
+                    &ended::sentence(&message),
+                    "It is tried again every 5 minutes. ",
+                );
             }
         }
         plan
+    }
+
+    fn all_missing(&self) -> String {
+        self.world.missing.iter().map(ToString::to_string).collect::<Vec<_>>().join(". ")
+    }
+
+    /// Says why what is stored is still there, and the way out.
+    fn not_removed(plan: &mut Plan, why: &str, then: &str) {
+        plan.why = Why::NotRemoved;
+        plan.status.message = Some(format!(
+            "the stored backup cannot be removed: {}. {then}To delete only the EtcdBackup, set spec.deletionPolicy to Retain",
+            why.trim_end_matches('.'),
+        ));
     }
 }

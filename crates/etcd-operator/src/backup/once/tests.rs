@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::backup::act::Task;
 
-const TAKEN: &str = r#"{"manifest":{"id":"before-u-backup","etcdVersion":"3.6.16","cluster":{"id":"8e9e","uid":"u-clust"},"revision":{"atLeast":40},"database":{"bytes":1024,"sha256":"ab"},"stored":{"bytes":77}},"milliseconds":5,"removed":0}"#;
+const TAKEN: &str = r#"{"manifest":{"id":"before-u-backup","etcdVersion":"3.6.16","cluster":{"id":"8e9e","uid":"u-clust","member":"db-2"},"revision":{"atLeast":40},"database":{"bytes":1024,"sha256":"ab"},"stored":{"bytes":77}},"milliseconds":5,"removed":0}"#;
 
 fn world(spec: &Value) -> World {
     let mut all = json!({"clusterName": "db", "store": {"url": "s3://backups/of/db"}});
@@ -32,7 +32,7 @@ fn cluster(uid: &str) -> EtcdCluster {
     serde_json::from_value(json!({
         "apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdCluster",
         "metadata": {"name": "db", "namespace": "prod", "uid": uid}, "spec": {"version": "3.6.16"},
-        "status": {"clusterID": "8e9e", "connection": {"endpoints": ["https://db-client.prod.svc:2379"], "secretName": "db-client-tls"}},
+        "status": {"clusterID": "8e9e", "connection": {"endpoints": ["https://db-client.prod.svc:2379", "https://db-1-0.db-peer.prod.svc:2379"], "secretName": "db-client-tls"}},
     }))
     .unwrap()
 }
@@ -127,7 +127,8 @@ fn an_identity_of_the_users_needs_none_of_ours() {
     let pod = job.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
     assert_eq!(
         (pod.service_account_name.as_deref(), pod.automount_service_account_token),
-        (Some("mine"), None)
+        (Some("mine"), Some(false)),
+        "the platform proves its identity by a token of its own"
     );
 }
 
@@ -141,7 +142,7 @@ fn what_a_job_gets_is_what_it_needs_and_no_more() {
     let container = pod.containers.first().unwrap();
     assert_eq!(
         container.args.as_ref().unwrap().join(" "),
-        "take s3://b/p --credentials /credentials --id before-u-backup --endpoints https://db-client.prod.svc:2379 --cluster db \
+        "take s3://b/p --credentials /credentials --id before-u-backup --endpoints https://db-client.prod.svc:2379,https://db-1-0.db-peer.prod.svc:2379 --cluster db \
          --cluster-namespace prod --cluster-uid u-cluster --tls /tls --progress 0.0.0.0:8081 --result /dev/termination-log"
     );
     assert_eq!(
@@ -155,12 +156,26 @@ fn what_a_job_gets_is_what_it_needs_and_no_more() {
     );
     let volumes: Vec<&str> = pod.volumes.iter().flatten().map(|volume| volume.name.as_str()).collect();
     assert_eq!(volumes, ["credentials", "tls"]);
+    let tls = pod.volumes.as_ref().unwrap()[1].secret.as_ref().unwrap().secret_name.as_deref();
+    assert_eq!(tls, Some("db-operator-tls"), "with authentication on, a snapshot needs root");
     let selected = crate::names::selector("db");
     let labels = spec.template.metadata.as_ref().unwrap().labels.as_ref().unwrap();
     assert!(
         !selected.iter().all(|(label, value)| labels.get(label) == Some(value)),
         "no Service sends clients here"
     );
+}
+
+/// What another cluster has stored under the same id stays.
+#[test]
+fn a_removal_names_the_cluster_that_the_backup_is_of() {
+    let status =
+        json!({"phase": "Completed", "startedAt": "2026-01-01T00:00:00Z", "clusterUID": "u-cluster"});
+    let plan = plan(&world(&json!({"deletionPolicy": "Delete"})).status(status).going());
+    let Some(Task::Run(job)) = plan.tasks.last() else { panic!("{:?}", plan.tasks) };
+    let pod = job.spec.as_ref().unwrap().template.spec.as_ref().unwrap();
+    let arguments = pod.containers.first().unwrap().args.as_ref().unwrap().join(" ");
+    assert!(arguments.starts_with("rm ") && arguments.ends_with(" --cluster-uid u-cluster"), "{arguments}");
 }
 
 #[test]
@@ -281,8 +296,37 @@ fn what_is_stored_goes_before_the_object_does() {
     check(
         &stuck,
         &expect![
-            "Running (NotRemoved): what it has stored could not be removed: access denied. It is tried again every 5 minutes; set spec.deletionPolicy to Retain to let the object go without that [stop before-delete]"
+            "Running (NotRemoved): the stored backup cannot be removed: access denied. It is tried again every 5 minutes. To delete only the EtcdBackup, set spec.deletionPolicy to Retain [stop before-delete]"
         ],
     );
     check(&world(&json!({})).status(started.clone()).going(), &expect!["Running (Removed):  [let go]"]);
+}
+
+/// The pod of the Job waits for the Secret and says nothing: the Job fails after half an hour.
+#[test]
+fn a_removal_that_lacks_its_secret_says_so_at_once() {
+    let started = json!({"phase": "Completed", "startedAt": "2026-01-01T00:00:00Z"});
+    let deleted = || {
+        let mut world = world(&json!({"deletionPolicy": "Delete"})).status(started.clone()).going();
+        world.missing = vec![Refusal::new(
+            "spec.store.credentials",
+            "there is no Secret c in the namespace prod. Create it",
+        )];
+        world
+    };
+    check(
+        &deleted(),
+        &expect![
+            "Completed (NotRemoved): the stored backup cannot be removed: spec.store.credentials: there is no Secret c in the namespace prod. Create it. To delete only the EtcdBackup, set spec.deletionPolicy to Retain [run before-delete]"
+        ],
+    );
+    check(
+        &deleted().with_job("before-delete", "remove", json!([]), None),
+        &expect![
+            "Completed (NotRemoved): the stored backup cannot be removed: spec.store.credentials: there is no Secret c in the namespace prod. Create it. To delete only the EtcdBackup, set spec.deletionPolicy to Retain []"
+        ],
+    );
+    let mut found = deleted().with_job("before-delete", "remove", json!([]), None);
+    found.missing.clear();
+    check(&found, &expect!["Completed (Removed): what it has stored is being removed []"]);
 }

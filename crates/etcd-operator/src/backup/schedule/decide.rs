@@ -227,7 +227,7 @@ fn verification(
     now: Timestamp,
     tasks: &mut Vec<Task>,
 ) -> Option<etcd_types::Verified> {
-    let LastSuccess { id, at, .. } = history.last_success.as_ref()?;
+    let LastSuccess { id, at, bytes, .. } = history.last_success.as_ref()?;
     let id = id.as_deref()?;
     let name = format!("{}-verify", id.get(..55).unwrap_or(id).trim_end_matches(['-', '.']));
     let known = before.verified.clone().filter(|verified| verified.at.0 >= at.0);
@@ -239,7 +239,7 @@ fn verification(
         let spec = &world.schedule.spec;
         let who = For::of(&*world.schedule, names::SCHEDULE, &spec.cluster_name);
         let deadline = text::duration(&spec.deadline)?;
-        let stored = build::Stored { id, etcd_version };
+        let stored = build::Stored { id, etcd_version, bytes: *bytes };
         let job = build::verify(&who, name, &spec.store, source, &stored, &world.image, deadline);
         tasks.push(Task::Run(Box::new(owned(job, &*world.schedule))));
         return before.verified.clone();

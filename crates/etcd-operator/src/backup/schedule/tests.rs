@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::backup::act::Task;
 
-const TAKEN: &str = r#"{"manifest":{"id":"nightly-1-u-sched","etcdVersion":"3.6.16","cluster":{"id":"8e9e","uid":"u-cluster"},"revision":{"atLeast":40},"database":{"bytes":1024,"sha256":"ab"},"stored":{"bytes":77}},"milliseconds":5,"removed":1}"#;
+const TAKEN: &str = r#"{"manifest":{"id":"nightly-1-u-sched","etcdVersion":"3.6.16","cluster":{"id":"8e9e","uid":"u-cluster","member":"db-2"},"revision":{"atLeast":40},"database":{"bytes":1024,"sha256":"ab"},"stored":{"bytes":77}},"milliseconds":5,"removed":1}"#;
 
 fn world(spec: &Value) -> World {
     let mut all =
@@ -20,7 +20,7 @@ fn world(spec: &Value) -> World {
     let cluster = serde_json::from_value(json!({
         "apiVersion": "etcd.capstan.dev/v1alpha1", "kind": "EtcdCluster",
         "metadata": {"name": "db", "namespace": "prod", "uid": "u-cluster"}, "spec": {"version": "3.6.16"},
-        "status": {"clusterID": "8e9e", "connection": {"endpoints": ["https://db-client.prod.svc:2379"], "secretName": "db-client-tls"}},
+        "status": {"clusterID": "8e9e", "connection": {"endpoints": ["https://db-client.prod.svc:2379", "https://db-1-0.db-peer.prod.svc:2379"], "secretName": "db-client-tls"}},
     }));
     World {
         schedule: Arc::new(schedule.unwrap()),
