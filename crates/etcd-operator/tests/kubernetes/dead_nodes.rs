@@ -1,4 +1,6 @@
-//! Restores where nodes are dead: of two members of three, and of the seed. These run alone.
+//! Restores where nodes are dead: of two members of three, and of the seed in each stage of a restore. These run alone.
+
+mod seed;
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
 
@@ -16,7 +18,7 @@ use crate::{
     ground::Unplugged,
     operator,
     patience::{LONG, PATIENCE, until, when},
-    restore::{back_up, consent, get, is_at, put, restore, store, until_restore, with_store},
+    restore::{back_up, consent, get, put, restore, store, until_restore, with_store},
     world::{World, trouble},
 };
 
@@ -110,48 +112,6 @@ async fn two_of_three_nodes_are_dead_and_a_restore_brings_the_cluster_back() {
             cluster.members_agree().await;
         })
         .await;
-    })
-    .await;
-}
-
-/// The data is on a node that dies before its member serves: the members that were come back, though the seed's pod stays.
-#[tokio::test]
-async fn the_seeds_node_dies_while_it_starts_and_the_old_members_come_back() {
-    trouble(async |world| {
-        let (survivor, others) = survivor(world).await;
-        let victim = others.first().cloned().expect("a second node");
-        let cluster = world.cluster("db");
-        cluster.create(local()).await;
-        cluster.is_well(3, "3.6.16", PATIENCE).await;
-        let spare: Vec<String> = others.iter().filter(|node| **node != victim).cloned().collect();
-        // The store and the operator are not on the node that dies; the seed is.
-        cordoned(world, &others, async || {
-            move_operator(world, &others).await;
-            with_store(world).await;
-        })
-        .await;
-        put(&cluster, "kept", "1").await;
-        back_up(world, "db", "nightly").await;
-        let present = put(&cluster, "kept", "2").await;
-        let before = cluster.status().await.cluster_id;
-        let elsewhere: Vec<String> = spare.into_iter().chain([survivor]).collect();
-        cordoned(world, &elsewhere, async || {
-            restore(world, "back", json!({"backup": "nightly"}), &consent(&cluster).await).await;
-            is_at(world, "back", &["BackingUp", "Stopping", "Starting"]).await;
-        })
-        .await;
-        is_at(world, "back", &["Stopping", "Starting"]).await;
-        let unplugged = Unplugged::node(world, &victim).await;
-        let failed = until_restore(world, "back", RestorePhase::Failed, LONG).await;
-        println!("    {}", failed.message.unwrap_or_default());
-        cluster.until("two members serve", LONG, |_, status| status.ready_members >= Some(2)).await;
-        assert_eq!(cluster.status().await.cluster_id, before);
-        let (kept, revision) = get(&cluster, "kept").await;
-        assert_eq!((kept.as_deref(), revision), (Some("2"), present), "nothing was lost or written");
-        unplugged.restore().await;
-        cluster.is_well(3, "3.6.16", LONG).await;
-        assert_eq!(get(&cluster, "kept").await.0.as_deref(), Some("2"), "the seed serves no client");
-        cluster.members_agree().await;
     })
     .await;
 }
