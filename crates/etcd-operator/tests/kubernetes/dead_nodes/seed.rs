@@ -92,6 +92,15 @@ impl<'w> Scene<'w> {
         .await
     }
 
+    async fn replay_has_a_node(&self) {
+        until("the Job that replays has a node", PATIENCE, async || {
+            let pods = self.world.list::<Pod>("app.kubernetes.io/name=etcd-restore").await;
+            let on = pods.iter().find(|pod| pod.name_any().starts_with("db-replay-")).and_then(node_of);
+            when(on.is_some(), on)
+        })
+        .await;
+    }
+
     /// Pulls the plug of the victim, and waits until Kubernetes knows it.
     async fn kill(&self) -> Unplugged<'w> {
         let unplugged = Unplugged::node(self.world, &self.victim).await;
@@ -249,10 +258,14 @@ async fn seeds_node_dies_in_growing_and_is_waited_for() {
         let scene = Scene::set(world).await;
         scene.begin().await;
         scene.thaw_store();
-        scene.seed().await;
+        scene.is_at(&["Stopping", "Starting"]).await;
+        scene.freeze_store();
+        scene.is_at(&["Replaying"]).await;
+        scene.replay_has_a_node().await;
         let all: Vec<String> = scene.others.iter().chain([&scene.victim]).cloned().collect();
         let mut dead = None;
         cordoned(world, &all, async || {
+            scene.thaw_store();
             scene.is_at(&["Growing"]).await;
             let victim = scene.kill().await;
             until("the restore says what can be done", LONG, async || {
