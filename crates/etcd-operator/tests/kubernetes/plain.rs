@@ -14,6 +14,18 @@ use crate::{
 /// Three members, started together; gives the seconds until all of them serve.
 pub(crate) async fn three(world: &World, name: &str, version: &str) -> (Place, f32) {
     let began = Instant::now();
+    let place = create(world, name, 3, version).await;
+    serves(world, &place, 3, version).await;
+    (place, began.elapsed().as_secs_f32())
+}
+
+/// Waits until all members serve.
+pub(crate) async fn serves(world: &World, place: &Place, size: usize, version: &str) {
+    truth::holds(world, place, Expected { size, version: Some(version), cluster: None }, PATIENCE).await;
+}
+
+/// Creates the Service and the StatefulSet of so many members.
+pub(crate) async fn create(world: &World, name: &str, size: usize, version: &str) -> Place {
     let labels = json!({"app": name});
     world
         .create_object::<Service>(json!({"metadata": {"name": name}, "spec": {
@@ -21,7 +33,7 @@ pub(crate) async fn three(world: &World, name: &str, version: &str) -> (Place, f
         .await;
     let url = |number: usize, port: u16| format!("http://{name}-{number}.{name}:{port}");
     let members: Vec<String> =
-        (0..3).map(|number| format!("{name}-{number}={}", url(number, 2380))).collect();
+        (0..size).map(|number| format!("{name}-{number}={}", url(number, 2380))).collect();
     let arguments = [
         "--name=$(NAME)".to_owned(),
         "--data-dir=/var/lib/etcd/data".to_owned(),
@@ -37,7 +49,7 @@ pub(crate) async fn three(world: &World, name: &str, version: &str) -> (Place, f
         .create_object::<StatefulSet>(json!({
             "metadata": {"name": name},
             "spec": {
-                "replicas": 3, "serviceName": name, "podManagementPolicy": "Parallel", "selector": {"matchLabels": labels},
+                "replicas": size, "serviceName": name, "podManagementPolicy": "Parallel", "selector": {"matchLabels": labels},
                 "template": {
                     "metadata": {"labels": labels},
                     "spec": {
@@ -56,10 +68,7 @@ pub(crate) async fn three(world: &World, name: &str, version: &str) -> (Place, f
             },
         }))
         .await;
-    let place = Place { labels: format!("app={name}"), service: name.to_owned(), tls: None, cluster: None };
-    let expected = Expected { size: 3, version: Some(version), cluster: None };
-    truth::holds(world, &place, expected, PATIENCE).await;
-    (place, began.elapsed().as_secs_f32())
+    Place { labels: format!("app={name}"), service: name.to_owned(), tls: None, cluster: None }
 }
 
 /// The load itself is on trial: with a leader that is killed it must notice, and find everything in the end.
