@@ -5,7 +5,7 @@ use std::{
     fs,
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
@@ -142,12 +142,35 @@ impl SlowDisk {
             strace.args(["--follow-forks", "--output=/dev/null", &format!("--trace={calls}")]);
             strace.arg(format!("--inject={calls}:delay_enter={}", each.as_micros()));
             strace.arg(format!("--attach={}", pid.as_raw_nonzero()));
-            strace.stderr(Stdio::null()).spawn().expect("strace, which makes disks slow, cannot be run")
+            let strace =
+                strace.stderr(Stdio::null()).spawn().expect("strace, which makes disks slow, cannot be run");
+            (pid, strace)
         };
-        let slowed: Vec<Child> = processes(pod).into_iter().map(slow).collect();
+        let slowed: Vec<(Pid, Child)> = processes(pod).into_iter().map(slow).collect();
         assert!(!slowed.is_empty(), "nothing runs in {}", pod.name_any());
-        Self(slowed)
+        let began = Instant::now();
+        while !slowed.iter().all(|(pid, strace)| traced(*pid, strace.id())) {
+            assert!(
+                began.elapsed() < ATTACHED,
+                "strace is not attached to all threads of {}",
+                pod.name_any()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self(slowed.into_iter().map(|(_, strace)| strace).collect())
     }
+}
+
+/// In which strace attaches to all threads of a process, on a busy machine.
+const ATTACHED: Duration = Duration::from_secs(30);
+
+/// Whether all threads of a process are traced by this one. A thread that ends meanwhile needs no tracer.
+fn traced(process: Pid, by: u32) -> bool {
+    let threads =
+        fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())).expect("the process is gone");
+    let mut statuses = threads.flatten().filter_map(|it| fs::read_to_string(it.path().join("status")).ok());
+    let tracer = format!("TracerPid:\t{by}");
+    statuses.all(|status| status.lines().any(|line| line == tracer))
 }
 
 impl Drop for SlowDisk {
