@@ -5,7 +5,7 @@ use std::{
     fs,
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
@@ -15,7 +15,7 @@ use rustix::process::{Pid, kill_process};
 pub use rustix::process::Signal;
 
 use crate::{
-    patience::{LONG, until, when},
+    patience::{LONG, PATIENCE, until, when},
     world::World,
 };
 
@@ -135,7 +135,7 @@ fn address(pod: &Pod) -> String {
 pub struct SlowDisk(Vec<Child>);
 
 impl SlowDisk {
-    pub fn under(pod: &Pod, each: Duration) -> Self {
+    pub async fn under(pod: &Pod, each: Duration) -> Self {
         let calls = "fdatasync,fsync";
         let slow = |pid: Pid| {
             let mut strace = Command::new("strace");
@@ -148,21 +148,13 @@ impl SlowDisk {
         };
         let slowed: Vec<(Pid, Child)> = processes(pod).into_iter().map(slow).collect();
         assert!(!slowed.is_empty(), "nothing runs in {}", pod.name_any());
-        let began = Instant::now();
-        while !slowed.iter().all(|(pid, strace)| traced(*pid, strace.id())) {
-            assert!(
-                began.elapsed() < ATTACHED,
-                "strace is not attached to all threads of {}",
-                pod.name_any()
-            );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until("strace is attached to all threads", PATIENCE, async || {
+            when(slowed.iter().all(|(pid, strace)| traced(*pid, strace.id())), ())
+        })
+        .await;
         Self(slowed.into_iter().map(|(_, strace)| strace).collect())
     }
 }
-
-/// In which strace attaches to all threads of a process, on a busy machine.
-const ATTACHED: Duration = Duration::from_secs(30);
 
 /// Whether all threads of a process are traced by this one. A thread that ends meanwhile needs no tracer.
 fn traced(process: Pid, by: u32) -> bool {

@@ -46,7 +46,7 @@ async fn a_member_whose_disk_is_slow_is_neither_restarted_nor_replaced() {
         cluster.is_well(3, "3.6.16", PATIENCE).await;
         let (before, load) = (cluster.incarnations().await, cluster.load().await);
         let pod = cluster.follower().await;
-        let slow = SlowDisk::under(&pod, Duration::from_millis(300));
+        let slow = SlowDisk::under(&pod, Duration::from_millis(300)).await;
         load.grows(LONG_ENOUGH).await;
         assert_eq!(cluster.incarnations().await, before, "it was restarted, or replaced");
         assert_eq!(cluster.status().await.latest_serial, Some(3), "nobody was added");
@@ -66,7 +66,7 @@ async fn a_member_whose_disk_hardly_moves_is_reported_and_comes_back_by_itself()
         cluster.run(3, "3.6.16").await;
         let (before, load) = (cluster.incarnations().await, cluster.load().await);
         let pod = cluster.follower().await;
-        let slow = SlowDisk::under(&pod, Duration::from_secs(3));
+        let slow = SlowDisk::under(&pod, Duration::from_secs(3)).await;
         let said = is_reported(&cluster, &pod).await;
         println!("    {}: {said}", member_of(&pod));
         load.grows(200).await;
@@ -85,7 +85,7 @@ async fn a_leader_whose_disk_is_slow_does_not_stop_the_cluster() {
         let cluster = world.cluster("db");
         cluster.run(3, "3.6.16").await;
         let (before, load) = (cluster.incarnations().await, cluster.load().await);
-        let slow = SlowDisk::under(&cluster.leader().await, Duration::from_millis(300));
+        let slow = SlowDisk::under(&cluster.leader().await, Duration::from_millis(300)).await;
         load.grows(400).await;
         drop(slow);
         cluster.is_well(3, "3.6.16", PATIENCE).await;

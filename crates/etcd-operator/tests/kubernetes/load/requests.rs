@@ -100,7 +100,10 @@ impl Clients {
         let done = self.endpoints.ask(request).await;
         let ended = self.began.elapsed();
         let mut history = self.history.lock().unwrap();
-        history.availability.request(availability::Request { sent, ended, answered: done.is_ok() });
+        let refused =
+            done.as_ref().is_err_and(|why| matches!(request, Request::PutLeased { .. }) && is_over(why));
+        let answered = done.is_ok() || refused;
+        history.availability.request(availability::Request { sent, ended, answered });
         match &done {
             Ok(answer) => {
                 history.retried += u64::from(answer.tries > 1);
@@ -108,6 +111,8 @@ impl Clients {
             }
             // A client renews a lease several times per TTL, so that one renewal may fail.
             Err(_) if matches!(request, Request::KeepAlive(_)) => {}
+            // The first try took longer than the lease lives. Whether it did is judged by `unknown_to_etcd`.
+            Err(_) if refused => {}
             Err(why) => history.failed.push(format!("{what} after {:.2} s: {why}", sent.as_secs_f32())),
         }
         (During { sent, ended }, done)
@@ -175,7 +180,7 @@ impl Clients {
             let put = Request::PutLeased { key: key.clone(), lease: id };
             match self.ask("write with a lease", &put).await {
                 (_, Ok(_)) => self.follow_lease(renewal, id, &key, &mut due).await,
-                (during, Err(why)) if why.contains("requested lease not found") => {
+                (during, Err(why)) if is_over(&why) => {
                     self.history.lock().unwrap().leases.unknown_to_etcd(id, cluster, during);
                 }
                 // It may be written or not: nothing can be said of it.
@@ -240,4 +245,9 @@ pub(super) fn counted(kv: Option<&KeyValue>) -> Option<Value> {
     let Some(kv) = kv else { return Some(Value::default()) };
     let number = std::str::from_utf8(&kv.value).ok()?.parse().ok()?;
     Some(Value { number, revision: kv.mod_revision, version: kv.version })
+}
+
+/// Whether etcd refused a write because its lease is over.
+fn is_over(why: &str) -> bool {
+    why.contains("requested lease not found")
 }
