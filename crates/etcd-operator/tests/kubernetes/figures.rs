@@ -33,6 +33,8 @@ const TRIES: usize = 3;
 const ELECTIONS: usize = 5;
 /// As many writes as take longer than `HealthInterval` of etcd, 5 s: for so long after one of three has come, it refuses the next.
 const SETTLED: usize = 250;
+/// An upgrade of three members costs three restarts, and less than one for what is between them.
+const RESTARTS: f32 = 4.0;
 /// A client notices leadership moving by no more than this, beyond an election.
 const NOTICE: f32 = 0.5;
 
@@ -307,7 +309,9 @@ async fn upgrades(world: &World, table: &mut Table, bare: &Bare) {
     let restart = Samples::seconds("one member's pod deleted → 3 healthy", &restarts);
     for (((from, to), times), reports) in STEPS.iter().zip(&times).zip(&reports) {
         let what = format!("upgrade {from} → {to}, three members");
-        table.row(Samples::seconds(&what, times), 20.0, &[&restart], "");
+        // The goal is 20 s where a pod restarts in 5 s. The machine decides how long a restart takes, the operator how many it costs.
+        let limit = RESTARTS * restart.measured();
+        table.row(Samples::seconds(&what, times), limit, &[&restart], "limit: four restarts of one member's pod");
         under_load(reports, &what, table, bare);
     }
 }
