@@ -311,7 +311,12 @@ async fn upgrades(world: &World, table: &mut Table, bare: &Bare) {
         let what = format!("upgrade {from} → {to}, three members");
         // The goal is 20 s where a pod restarts in 5 s. The machine decides how long a restart takes, the operator how many it costs.
         let limit = RESTARTS * restart.measured();
-        table.row(Samples::seconds(&what, times), limit, &[&restart], "limit: four restarts of one member's pod");
+        table.row(
+            Samples::seconds(&what, times),
+            limit,
+            &[&restart],
+            "limit: four restarts of one member's pod",
+        );
         under_load(reports, &what, table, bare);
     }
 }
