@@ -32,6 +32,8 @@ use super::{
 
 /// The exit code after which trying again is useless: somebody has to change something first.
 const FINAL: [i32; 1] = [77];
+/// The option that names the EtcdCluster whose data a Job takes or removes.
+const SOURCE_UID: &str = "--cluster-uid";
 /// The user of our image.
 const USER: i64 = 65532;
 /// How long one attempt to remove what is stored may take.
@@ -86,10 +88,18 @@ impl Source {
 
     fn flags_with(&self, endpoints: &str) -> Vec<String> {
         let mut flags = words(["--endpoints", endpoints, "--cluster", &self.cluster]);
-        flags.extend(words(["--cluster-namespace", &self.namespace, "--cluster-uid", &self.uid]));
+        flags.extend(words(["--cluster-namespace", &self.namespace, SOURCE_UID, &self.uid]));
         flags.extend(self.tls.iter().flat_map(|_| words(["--tls", "/tls"])));
         flags
     }
+}
+
+/// The UID of the EtcdCluster that a Job backs up, from its arguments.
+pub(super) fn source_uid(job: &Job) -> Option<String> {
+    let pod = job.spec.as_ref()?.template.spec.as_ref()?;
+    let mut arguments = pod.containers.first()?.args.as_ref()?.iter();
+    arguments.find(|argument| *argument == SOURCE_UID)?;
+    arguments.next().cloned()
 }
 
 /// An identity that may do nothing, for all backups of a cluster. It goes with the cluster.
@@ -126,14 +136,13 @@ pub(super) fn take(backup: &EtcdBackup, source: &Source, image: &str, deadline: 
 
 /// The Job that removes what an EtcdBackup has stored. Nobody owns it: Kubernetes may remove what is owned by something that is being
 /// deleted before it has done its work.
-pub(super) fn remove(backup: &EtcdBackup, image: &str, account: String) -> Job {
+pub(super) fn remove(backup: &EtcdBackup, source: Option<&str>, image: &str, account: String) -> Job {
     let who = For::of(backup, names::BACKUP, &backup.spec.cluster_name);
     let place = place(&backup.spec.store);
     let mut arguments = words(["rm"]);
     arguments.extend(place.arguments.clone());
     arguments.extend(words([&who.id(), "--result", RESULT]));
-    let uid = backup.status.as_ref().and_then(|status| status.cluster_uid.as_deref());
-    arguments.extend(uid.into_iter().flat_map(|uid| words(["--cluster-uid", uid])));
+    arguments.extend(source.into_iter().flat_map(|uid| words([SOURCE_UID, uid])));
     let mut pod = worker(&place, None, image, Work::Remove, arguments);
     pod.service_account_name = Some(place.account.unwrap_or(account));
     let spec = JobSpec { ttl_seconds_after_finished: Some(3600), ..job(&who, Work::Remove, pod, REMOVAL) };

@@ -89,8 +89,13 @@ impl Case<'_> {
         &self.world.backup
     }
 
+    /// What is written down; and where the operator ended between making the Job and writing it down, the cluster that the Job names.
     fn before(&self) -> EtcdBackupStatus {
-        self.backup().status.clone().unwrap_or_default()
+        let mut status = self.backup().status.clone().unwrap_or_default();
+        let job =
+            self.world.job(Work::Take).filter(|job| names::is_for(&***job, &self.world.uid(), Work::Take));
+        status.cluster_uid = status.cluster_uid.or_else(|| job.and_then(|job| build::source_uid(job)));
+        status
     }
 
     fn plan(&self, phase: BackupPhase, why: Why, message: impl Into<String>) -> Plan {
@@ -341,7 +346,12 @@ impl Case<'_> {
             let account = world.cluster.as_ref().filter(|_| world.account.is_some());
             let account = account.map_or_else(|| "default".to_owned(), |it| names::account(&it.name_any()));
             // Also without its Secrets: whether the namespace is being deleted, and takes no Job, is only known then.
-            plan.tasks.push(Task::Run(Box::new(build::remove(self.backup(), &world.image, account))));
+            plan.tasks.push(Task::Run(Box::new(build::remove(
+                self.backup(),
+                before.cluster_uid.as_deref(),
+                &world.image,
+                account,
+            ))));
             match world.missing.is_empty() {
                 true => plan.status.message = Some("what it has stored is being removed".to_owned()),
                 false => Self::not_removed(&mut plan, &self.all_missing(), ""),

@@ -214,6 +214,18 @@ fn one_whose_words_are_lost_is_asked_again_and_finds_itself() {
     check(&gone, &expect!["Running (Running): its Job begins [account db-backup, run before]"]);
 }
 
+/// The operator ended after it had made the Job, and before it wrote down of which cluster.
+#[test]
+fn a_job_that_nobody_wrote_down_names_its_cluster() {
+    let begun = plan(&world(&json!({})));
+    let Some(Task::Run(job)) = begun.tasks.last() else { panic!("{:?}", begun.tasks) };
+    let mut unwritten = world(&json!({}));
+    unwritten.jobs.push(Arc::new((**job).clone()));
+    assert_eq!(plan(&unwritten).status.cluster_uid.as_deref(), Some("u-cluster"));
+    let of_another = unwritten.meta(|meta| meta.uid = Some("u-new".into()));
+    assert_eq!(plan(&of_another).status.cluster_uid, None);
+}
+
 #[test]
 fn what_is_final_stays_final() {
     for phase in ["Completed", "Failed"] {
