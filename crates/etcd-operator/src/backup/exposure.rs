@@ -77,7 +77,7 @@ fn pods() -> BTreeMap<&'static str, PodTemplateSpec> {
         ("seed", job(build::seed(&cluster, &seed, &from, OURS))),
         ("replay", job(build::replay(&cluster, &replay, &from, OURS))),
         ("take", job(backups::take(&backup, &source, OURS, hour))),
-        ("remove", job(backups::remove(&backup, OURS, "db-backup".into()))),
+        ("remove", job(backups::remove(&backup, None, OURS, "db-backup".into()))),
         ("verify", job(verify)),
         ("scheduled", cron.spec.job_template.spec.unwrap().template),
         ("first", job(backups::first(&schedule, &source, OURS, &timing))),
